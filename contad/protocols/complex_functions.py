@@ -5,7 +5,6 @@ complex forms (`contad.rules.complex_rule`). Compositions of these serve complex
 tests show that are listed here. All other functions are refused by name.
 """
 
-import inspect
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -27,20 +26,19 @@ from contad.variables.open_types import Function, Nested, Option, Options, Value
 from contad.variables.trees import map_lists
 
 # compositions of operations that complex arrays have
+_COMPOSED = """
+    reshape ravel atleast_1d atleast_2d atleast_3d broadcast_arrays meshgrid concatenate stack block vstack hstack
+    dstack column_stack insert ediff1d pad array_split split hsplit vsplit dsplit unstack cumulative_sum cumulative_prod
+    dot inner outer kron tensordot diff gradient trapezoid einsum average trace polyval vander polyadd polysub polymul
+    polydiv polyder polyint polyfit trim_zeros shape ndim size nansum nanprod nancumsum nancumprod nanmean cov corrcoef
+    correlate interp apply_along_axis select piecewise vdot vecdot astype roots poly"""
+_OF_MATRICES = """
+    outer tensordot cross tensorsolve tensorinv matrix_power multi_dot trace vecdot norm vector_norm matrix_norm cond
+    slogdet cholesky eigh eigvalsh eig eigvals svd svdvals qr pinv lstsq"""
 COMPOSED = frozenset((
-    np.reshape, np.ravel, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.broadcast_arrays, np.meshgrid, np.concatenate,
-    np.stack, np.block, np.vstack, np.hstack, np.dstack, np.column_stack, np.insert, np.ediff1d, np.pad, np.array_split,
-    np.split, np.hsplit, np.vsplit, np.dsplit, np.unstack, np.cumulative_sum, np.cumulative_prod, np.dot, np.inner,
-    np.outer, np.linalg.outer, np.kron, np.tensordot, np.linalg.tensordot, np.linalg.cross, np.linalg.tensorsolve,
-    np.linalg.tensorinv, np.linalg.matrix_power, np.linalg.multi_dot, np.diff, np.gradient, np.trapezoid, np.einsum,
-    np.average, np.trace, np.linalg.trace, np.polyval, np.vander, np.polyadd, np.polysub, np.polymul, np.polydiv,
-    np.polyder, np.polyint, np.polyfit, np.trim_zeros, np.shape, np.ndim, np.size, np.nansum, np.nanprod, np.nancumsum,
-    np.nancumprod, np.nanmean, np.cov, np.corrcoef, np.correlate, np.interp, np.apply_along_axis, np.select,
-    np.piecewise, np.vdot, np.vecdot, np.linalg.vecdot, *([np.astype] if hasattr(np, "astype") else []),
+    *(getattr(np, name) for name in _COMPOSED.split() if hasattr(np, name)),  # NumPy 2.0 lacks some
+    *(getattr(np.linalg, name) for name in _OF_MATRICES.split()),
     *(getattr(np.fft, name) for name in np.fft.__all__),
-    np.linalg.norm, np.linalg.vector_norm, np.linalg.matrix_norm, np.linalg.cond, np.linalg.slogdet, np.linalg.cholesky,
-    np.linalg.eigh, np.linalg.eigvalsh, np.linalg.eig, np.linalg.eigvals, np.linalg.svd, np.linalg.svdvals,
-    np.linalg.qr, np.linalg.pinv, np.linalg.lstsq, np.roots, np.poly,
 ))  # fmt: skip
 
 
@@ -172,9 +170,9 @@ def full_like(a: Value, fill_value: Value, *args: Option, **options: Option) -> 
     return z
 
 
-def assigning(function: Function, place: int) -> Function:
+def assigning(function: Function, parameters: str, place: int) -> Function:
     """np.put and its kin, whose argument at this place has the values, as assignments to both parts."""
-    names = tuple(inspect.signature(function).parameters)
+    names = tuple(parameters.split())
 
     def assign(*args: Option, **options: Option) -> None:
         given = dict(zip(names, args, strict=False)) | options
@@ -236,9 +234,12 @@ _FORMS: dict[Any, Any] = {
     np.array_str: text_of(np.array_str), np.array2string: text_of(np.array2string),
     np.shares_memory: shares_memory(np.shares_memory), np.may_share_memory: shares_memory(np.may_share_memory),
 } | {
-    function: assigning(function, place)
-    for function, place in ((np.copyto, 1), (np.put, 2), (np.place, 2), (np.putmask, 2), (np.fill_diagonal, 1),
-                            (np.put_along_axis, 2))
+    function: assigning(function, parameters, place)
+    for function, parameters, place in (
+        (np.copyto, "dst src casting where", 1), (np.put, "a ind v mode", 2), (np.place, "arr mask vals", 2),
+        (np.putmask, "a mask values", 2), (np.fill_diagonal, "a val wrap", 1),
+        (np.put_along_axis, "arr indices values axis", 2),
+    )
 }  # fmt: skip
 
 
