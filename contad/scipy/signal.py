@@ -115,7 +115,8 @@ def oaconvolve(in1: ArrayValue, in2: ArrayValue, mode: str = "full", axes: Optio
 
         z_k = sum_i x_i y_(k-i),     x_bar_i = sum_k z_bar_k conj(y_(k-i))
 
-    Shapes, Domain, Raises:  as `fftconvolve`.
+    Shapes, Raises:  as `fftconvolve`.
+    Domain:  every x and y.
     Cost:    O(n log m) for m < n; a sweep as much for x_bar, and O(n log n) for y_bar.
     Ref:     Oppenheim & Schafer, Discrete-Time Signal Processing, section 8.7; scipy.signal.oaconvolve.
 
@@ -175,7 +176,8 @@ def correlate2d(
 
         z_kl = sum_ij x_(k+i, l+j) conj(y_ij),     x_bar: the convolution of z_bar with y, folded at the edges
 
-    Shapes, Domain, Raises, Cost:  as `convolve2d`.
+    Shapes, Raises, Cost:  as `convolve2d`.
+    Domain:  every x and y.
     Ref:     scipy.signal.correlate2d.
 
     >>> correlate2d(np.array([[1.0, 2.0, 3.0]]), np.array([[0.5, 1.0]]))

@@ -172,7 +172,18 @@ def _response(b: Value, w: Value) -> Value:
 
 @_mirror
 def freqz_sos(sos: ArrayValue, worN: Any = 512, whole: bool = False, fs: float = 2.0 * np.pi) -> Value:
-    """Frequencies, and the response of sections of order 2 at them: the product of those of `freqz`."""
+    """Frequencies, and the response of sections of order 2 at them.
+
+        z = prod_s b_s(exp(-iw)) / a_s(exp(-iw)), each factor as in `freqz`
+
+    Shapes:  sos (sections, 6) -> w (n,), z (n,).
+    Domain:  sections without a pole at a frequency.
+    Cost:    O(n) for each section.
+    Ref:     scipy.signal.freqz_sos.
+
+    >>> abs(freqz_sos(np.array([[0.1, 0.2, 0.1, 1.0, -0.6, 0.2]]), 3)[1]).round(6)
+    array([0.666667, 0.433013, 0.072169])
+    """
     z: Any = 1.0
     for row in as_one(sos):
         w, response = freqz(row[:3], row[3:], worN, whole, None, fs)
@@ -354,7 +365,8 @@ def welch(
         z_k = c mean_m |X_km|^2, X the transforms in windows m, without their means
 
     Shapes:  x (..., n, ...) -> f (nfft // 2 + 1,), or (nfft,) for complex x; z (..., f, ...).
-    Domain, Raises, Cost:  as `csd`.
+    Domain:  every x; windows not longer than the signal.
+    Raises, Cost:  as `csd`.
     Ref:     Welch (1967), IEEE Transactions on Audio and Electroacoustics 15; scipy.signal.welch.
 
     >>> welch(np.array([1.0, 3.0, 2.0, 5.0]), nperseg=2)[1]
@@ -373,7 +385,8 @@ def periodogram(
         z_k = c |sum_j w_j x_j exp(-2 pi i j k / nfft)|^2, x without its mean
 
     Shapes:  x (..., n, ...) -> f (nfft // 2 + 1,), or (nfft,) for complex x; z (..., f, ...); x is cut to nfft.
-    Domain, Raises, Cost:  as `welch`.
+    Domain:  every x.
+    Raises, Cost:  as `welch`.
     Ref:     scipy.signal.periodogram.
 
     >>> periodogram(np.array([1.0, 3.0, 2.0, 5.0]))[1]
@@ -437,7 +450,8 @@ def coherence(
 
         z_k = |P_xy|^2 / (P_xx P_yy), P_xy by `csd`, P_xx and P_yy by `welch`
 
-    Shapes, Domain, Raises, Cost:  as `csd`.
+    Shapes, Raises, Cost:  as `csd`.
+    Domain:  signals whose power is not 0 at any frequency.
     Ref:     scipy.signal.coherence.
 
     >>> coherence(np.array([1.0, 3.0, 2.0, 5.0]), np.array([2.0, 1.0, 4.0, 3.0]), nperseg=2)[1].round(6)

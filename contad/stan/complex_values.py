@@ -25,6 +25,7 @@ def to_complex(x: Value = 0.0, y: Value = 0.0) -> Any:
         z = x + iy
 
     Shapes:  x and y broadcast.
+    Domain:  every x and y.
     Ref:     Stan Functions Reference, section 8.2.
 
     >>> to_complex(1.5, -2.0)
@@ -38,6 +39,7 @@ def get_real(z: Nested) -> Value:
 
         x = Re z
 
+    Domain:  every z.
     Ref:     Stan Functions Reference, section 8.6.
 
     >>> get_real(1.5 - 2.0j)
@@ -51,6 +53,7 @@ def get_imag(z: Nested) -> Value:
 
         y = Im z
 
+    Domain:  every z.
     Ref:     Stan Functions Reference, section 8.6.
 
     >>> get_imag(1.5 - 2.0j)
@@ -79,6 +82,7 @@ def norm(z: Nested) -> Value:
 
         s = x^2 + y^2
 
+    Domain:  every z.
     Ref:     Stan Functions Reference, section 8.6.
 
     >>> norm(3.0 + 4.0j)
@@ -93,6 +97,7 @@ def conj(z: Nested) -> Any:
 
         w = x - iy
 
+    Domain:  every z.
     Ref:     Stan Functions Reference, section 8.6.
 
     >>> conj(1.5 - 2.0j)
@@ -149,6 +154,7 @@ def fft(z: Nested) -> Any:
         w_k = sum_n z_n exp(-2 pi i n k / N),     z_bar = N ifft(w_bar)
 
     Shapes:  z (n) -> w (n).
+    Domain:  every z of at least one number.
     Cost:    O(n log n).
     Ref:     Stan Functions Reference, section 8.9.
 
@@ -164,6 +170,7 @@ def inv_fft(w: Nested) -> Any:
         z_n = (1/N) sum_k w_k exp(2 pi i n k / N),     w_bar = fft(z_bar) / N
 
     Shapes:  w (n) -> z (n).
+    Domain:  every w of at least one number.
     Cost:    O(n log n).
     Ref:     Stan Functions Reference, section 8.9.
 
@@ -179,6 +186,7 @@ def fft2(z: Nested) -> Any:
         w_jk = sum_mn z_mn exp(-2 pi i (m j / M + n k / N)),     z_bar = M N ifft2(w_bar)
 
     Shapes:  z (m, n) -> w (m, n).
+    Domain:  every z of at least one number.
     Cost:    O(m n log(m n)).
     Ref:     Stan Functions Reference, section 8.9.
 
@@ -194,6 +202,7 @@ def inv_fft2(w: Nested) -> Any:
         z_mn = 1/(M N) sum_jk w_jk exp(2 pi i (m j / M + n k / N)),     w_bar = fft2(z_bar) / (M N)
 
     Shapes:  w (m, n) -> z (m, n).
+    Domain:  every w of at least one number.
     Cost:    O(m n log(m n)).
     Ref:     Stan Functions Reference, section 8.9.
 
