@@ -48,7 +48,7 @@ def reciprocal_real(x, y):
     >>> reciprocal_real(3.0, 4.0)
     0.12
     """
-    if x == 0.0 and y == 0.0:
+    if (x == 0.0 and y == 0.0) or math.isnan(x) or math.isnan(y):
         return math.nan
     if abs(x) >= abs(y):
         return 1.0 / (x + y * (y / x))
@@ -138,6 +138,8 @@ def tan_real(x, y):
     >>> tan_real(1.0, 0.5)
     0.8068774121630849
     """
+    if math.isinf(x) and math.isfinite(y):
+        return math.nan
     return cmath.tan(complex(x, y)).real
 
 
@@ -161,6 +163,8 @@ def tan_imag(x, y):
     >>> tan_imag(1.0, 0.5)
     1.0428307283443612
     """
+    if math.isinf(x) and math.isfinite(y):
+        return math.nan
     return cmath.tan(complex(x, y)).imag
 
 
