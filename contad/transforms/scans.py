@@ -7,6 +7,7 @@ import numpy as np
 
 from contad.transforms.checkpoints import checkpoint
 from contad.variables.arguments import require_callable
+from contad.variables.complex_pair import is_complex
 from contad.variables.number import Carrier
 from contad.variables.open_types import Function, Nested, Value
 from contad.variables.trees import assemble, flatten, leaves_of, map_leaves
@@ -118,10 +119,17 @@ def _copy(leaf: Nested) -> Nested:
 
 
 def _structure(x: Nested) -> Any:
-    """The structure of a tree, and the shapes of its leaves."""
-    tree = flatten(x)
-    shapes = [getattr(leaf, "shape", ()) for leaf in tree.leaves]
-    return shapes if len(tree.leaves) == 1 and tree.leaves[0] is x else (tree.spec, shapes)
+    """The structure of a tree, and the shapes of its leaves, of which a complex number or array is one."""
+    shapes: list[Any] = []
+
+    def note(leaf: Nested) -> Nested:
+        if leaf is None:
+            return None
+        shapes.append(getattr(leaf, "shape", ()))
+        return 0.0
+
+    spec = flatten(map_leaves(note, x, is_leaf=is_complex)).spec
+    return shapes if spec is None else (spec, shapes)
 
 
 def _stack(leaves: tuple[Value, ...]) -> Nested:
