@@ -93,7 +93,7 @@ class _Steps:
             found.append(map_leaves(lambda leaf, own=of_state: _copy(leaf) if any(leaf is x for x in own) else leaf, y))
         if self.reverse:
             found.reverse()
-        return state, map_leaves(lambda *leaves: _stack(leaves), *found) if found else None
+        return state, map_leaves(lambda *leaves: _stack(leaves), *found, is_leaf=is_complex) if found else None
 
 
 def _count(leaves: list[Nested], length: int | None) -> int:
@@ -136,6 +136,8 @@ def _stack(leaves: tuple[Value, ...]) -> Nested:
     """Leaves of all steps in one array."""
     if leaves[0] is None:
         return None
+    if any(map(is_complex, leaves)):
+        return np.stack(leaves)
     if any(isinstance(x, Carrier) or getattr(x, "dtype", None) == np.dtype(object) for x in leaves):
         return assemble(leaves, (len(leaves), *getattr(leaves[0], "shape", ())))
     return np.array(leaves)
