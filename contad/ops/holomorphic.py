@@ -48,7 +48,7 @@ def reciprocal_real(x, y):
     >>> reciprocal_real(3.0, 4.0)
     0.12
     """
-    if not abs(x) + abs(y) > 0.0:  # both are 0, or one is nan
+    if (x == 0.0 and y == 0.0) or math.isnan(x) or math.isnan(y):
         return math.nan
     if abs(x) >= abs(y):
         return 1.0 / (x + y * (y / x))
