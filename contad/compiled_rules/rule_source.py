@@ -236,7 +236,7 @@ class _Translator(ast.NodeTransformer):
             return self._reference(base)
         if self._global(base) is math and node.attr == "floor":
             return ast.Attribute(ast.Name("np", ast.Load()), "floor", ast.Load())  # math.floor is an int64 in Numba
-        if self._global(base) is cmath:  # whose functions NumPy has, too
+        if self._global(base) is cmath and np in self.modules:  # which has these functions, too
             name = f"arc{node.attr[1:]}" if node.attr in ("asin", "acos", "atan") else node.attr
             return ast.Attribute(ast.Name("np", ast.Load()), name, ast.Load())
         if isinstance(self._global(base), ModuleType) and self._global(base) not in self.modules:

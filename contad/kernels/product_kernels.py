@@ -56,12 +56,19 @@ def _multiply_column(d, p, j, columns):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def add_rows(d, p, c):  # type: ignore[no-untyped-def]
-    """c += d p, for one row d and a matrix p with contiguous rows: row by row, four at once; by columns if few."""
-    rows, columns = d.size, c.size
-    if columns < _NARROW and rows * columns < _IN_L1 and are_nonzero(d):
+    """c += d p, for one row d and a matrix p with contiguous rows; by columns, each summed in four parts, if few."""
+    columns = c.size
+    if columns < _NARROW and d.size * columns < _IN_L1 and are_nonzero(d):
         for j in range(columns):
             c[j] += _multiply_column(d, p, j, columns)
-        return
+    else:
+        add_rows_in_order(d, p, c)
+
+
+@njit(**INTERNAL_OPTIONS)
+def add_rows_in_order(d, p, c):  # type: ignore[no-untyped-def]
+    """The same row by row, four at once: the order of sums of the eager engines, in Python too."""
+    rows, columns = d.size, c.size
     i = 0
     while i < rows:
         row = p[i * columns : (i + 1) * columns]

@@ -7,6 +7,7 @@ import numpy as np
 
 from contad.transforms.checkpoints import checkpoint
 from contad.variables.arguments import require_callable
+from contad.variables.complex_pair import is_complex
 from contad.variables.number import Carrier
 from contad.variables.open_types import Function, Nested, Value
 from contad.variables.trees import assemble, flatten, leaves_of, map_leaves
@@ -92,7 +93,7 @@ class _Steps:
             found.append(map_leaves(lambda leaf, own=of_state: _copy(leaf) if any(leaf is x for x in own) else leaf, y))
         if self.reverse:
             found.reverse()
-        return state, map_leaves(lambda *leaves: _stack(leaves), *found) if found else None
+        return state, map_leaves(lambda *leaves: _stack(leaves), *found, is_leaf=is_complex) if found else None
 
 
 def _count(leaves: list[Nested], length: int | None) -> int:
@@ -118,16 +119,25 @@ def _copy(leaf: Nested) -> Nested:
 
 
 def _structure(x: Nested) -> Any:
-    """The structure of a tree, and the shapes of its leaves."""
-    tree = flatten(x)
-    shapes = [getattr(leaf, "shape", ()) for leaf in tree.leaves]
-    return shapes if len(tree.leaves) == 1 and tree.leaves[0] is x else (tree.spec, shapes)
+    """The structure of a tree, and the shapes of its leaves, of which a complex number or array is one."""
+    shapes: list[Any] = []
+
+    def note(leaf: Nested) -> Nested:
+        if leaf is None:
+            return None
+        shapes.append(getattr(leaf, "shape", ()))
+        return 0.0
+
+    spec = flatten(map_leaves(note, x, is_leaf=is_complex)).spec
+    return shapes if spec is None else (spec, shapes)
 
 
 def _stack(leaves: tuple[Value, ...]) -> Nested:
     """Leaves of all steps in one array."""
     if leaves[0] is None:
         return None
+    if any(map(is_complex, leaves)):
+        return np.stack(leaves)
     if any(isinstance(x, Carrier) or getattr(x, "dtype", None) == np.dtype(object) for x in leaves):
         return assemble(leaves, (len(leaves), *getattr(leaves[0], "shape", ())))
     return np.array(leaves)

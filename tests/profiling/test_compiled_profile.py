@@ -16,7 +16,7 @@ def walk(x, a, n):
     for _ in range(n):
         x = math.sin(x) * a
         for j in range(3):
-            s += x * math.exp(-a * j)
+            s += x * math.exp(-a * j * x)
     return s
 
 
@@ -46,7 +46,7 @@ def test_wholes_are_timed_and_stored_numbers_are_of_their_lines():
     first = walk.py_func.__code__.co_firstlineno
     assert {line.loop - first for line in found.lines} == {3, 5}
     made = {line.line - first: line.source.strip() for line in found.lines}
-    assert made[6] == "s += x * math.exp(-a * j)" and set(made) <= {3, 4, 6}
+    assert made[6] == "s += x * math.exp(-a * j * x)" and set(made) <= {3, 4, 6}
     assert all(line.file == __file__ for line in found.lines)
 
 
@@ -75,6 +75,6 @@ def test_an_eager_engine_profiles_the_python_copy():
     found = contad.profile(walk, (0, 1), engine="matrix")(0.5, 1.5, 5)
     first = walk.py_func.__code__.co_firstlineno
     records = {line.line - first: line.records for line in found.lines if line.function == "walk"}
-    # sin and product; -a * j (a zero in the first of three), exp, product, sum
-    assert records[4] == 2 * 5 and records[6] == 5 * 3 * 5
+    # sin and product; -a * j * x (a zero in the first of three), exp, product, sum
+    assert records[4] == 2 * 5 and records[6] == 5 * 3 * 6
     np.testing.assert_allclose(found.gradient, contad.grad(walk, (0, 1))(0.5, 1.5, 5), rtol=1e-12)

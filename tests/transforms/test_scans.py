@@ -63,6 +63,17 @@ def test_derivatives_by_the_rows():
     np.testing.assert_allclose(contad.grad(by_rows)(x), right, rtol=1e-12)
 
 
+@pytest.mark.parametrize("engine", engine_names())
+@pytest.mark.parametrize("start", [0.5 + 1j, np.array([0.5 + 1j, 0.3])], ids=["number", "array"])
+def test_complex_results_of_which_the_first_is_a_constant(engine, start):
+    def f(a):
+        z, ys = contad.scan(lambda z, x: (z * a * x, z), start, np.array([0.3, 0.1, 0.7]))
+        return np.sum(np.abs(z) ** 2) + np.sum(np.abs(ys))
+
+    expected = (f(0.9 + 1e-6) - f(0.9 - 1e-6)) / 2e-6
+    assert contad.grad(f, engine=engine)(0.9) == pytest.approx(expected, rel=1e-8)
+
+
 def test_a_step_may_write_into_its_state():
     def add(s, x):
         s[0] += x

@@ -17,7 +17,7 @@ KERNEL = '''\
 """The adjoint of a matrix times a vector; generated, do not edit."""
 
 from contad.compile.image_code import c_function, inline
-from contad.kernels.product_kernels import add_along_columns, add_by_columns, add_few, add_rows, are_nonzero
+from contad.kernels.product_kernels import add_along_columns, add_by_columns, add_few, add_rows_in_order, are_nonzero
 from contad.compile.words import array_at, integers_at
 
 ENDLESS = 1 << 60
@@ -44,7 +44,7 @@ def kernel(shape_at, values_at, constants_at, adjoints_at):
             add_few(z_bar, 1, 1, b, p, 1, adjoints[a_cell : a_cell + a_size], p, 1, rows, 1, p)
         if b_cell > 0:
             a = array_at(place(a_cell, a_at, values_at, constants_at), a_size)
-            add_rows(z_bar, a, adjoints[b_cell : b_cell + p])
+            add_rows_in_order(z_bar, a, adjoints[b_cell : b_cell + p])
         return
     if axes == 21 and are_nonzero(z_bar):  # nothing is masked, so that it can be done along the memory
         if a_cell > 0:
