@@ -15,7 +15,7 @@ from contad.ops._scipy import fft
 from contad.ops.products import as_array
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements, refuse_out
-from contad.variables.complex_pair import is_complex, join, split
+from contad.variables.complex_pair import holds_pairs, is_complex, join, split
 from contad.variables.dtypes import dtype_beside
 from contad.variables.open_types import Function, Option, Value
 
@@ -236,6 +236,8 @@ def transform(name: str, a: Value, s: Option, axes: Option, norm: Option, worker
     other, which SciPy's functions refuse beforehand.
     """
     a = as_array(a)
+    if holds_pairs(a):
+        a = join(*split(a))
     inverse = name[0] == "i"
     half, to_real = name in ("rfftn", "ihfftn"), name in ("irfftn", "hfftn")
     if half and is_complex(a):
