@@ -76,6 +76,7 @@ def transform_complex_jvp(z, x_dot, y_dot, x, y, *, s, axes, norm=None, inverse=
     points=[
         (_LINE, {"s": (5,), "axes": (0,)}),
         (_LINE, {"s": (6,), "axes": (0,), "half": True}),
+        (_LINE, {"s": (4,), "axes": (0,)}),
         (_MATRIX, {"s": (3, 3), "axes": (1, 0), "norm": "ortho", "half": True, "inverse": True}),
     ],
 )
@@ -109,6 +110,7 @@ def transform_real_vjp_x(z, z_bar, x, *, s, axes, norm=None, inverse=False, half
     points=[
         ([0.6, 1.7, -0.2], [1.2, -0.5, 0.8], {"s": (5,), "axes": (0,)}),
         ([0.6, 1.7, -0.2], [1.2, -0.5, 0.8], {"s": (4,), "axes": (0,), "norm": "forward", "inverse": True}),
+        ([0.6, 1.7, -0.2], [1.2, -0.5, 0.8], {"s": (3,), "axes": (0,)}),
         (_MATRIX, _OTHER, {"s": (2, 5), "axes": (0, 1), "inverse": True}),
     ]
 )
