@@ -15,7 +15,7 @@ from contad.ops._scipy import fft
 from contad.ops.products import as_array
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements, refuse_out
-from contad.variables.complex_pair import is_complex, join, split
+from contad.variables.complex_pair import holds_pairs, is_complex, join, split
 from contad.variables.dtypes import dtype_beside
 from contad.variables.open_types import Function, Option, Value
 
@@ -76,6 +76,7 @@ def transform_complex_jvp(z, x_dot, y_dot, x, y, *, s, axes, norm=None, inverse=
     points=[
         (_LINE, {"s": (5,), "axes": (0,)}),
         (_LINE, {"s": (6,), "axes": (0,), "half": True}),
+        (_LINE, {"s": (4,), "axes": (0,)}),
         (_MATRIX, {"s": (3, 3), "axes": (1, 0), "norm": "ortho", "half": True, "inverse": True}),
     ],
 )
@@ -109,6 +110,7 @@ def transform_real_vjp_x(z, z_bar, x, *, s, axes, norm=None, inverse=False, half
     points=[
         ([0.6, 1.7, -0.2], [1.2, -0.5, 0.8], {"s": (5,), "axes": (0,)}),
         ([0.6, 1.7, -0.2], [1.2, -0.5, 0.8], {"s": (4,), "axes": (0,), "norm": "forward", "inverse": True}),
+        ([0.6, 1.7, -0.2], [1.2, -0.5, 0.8], {"s": (3,), "axes": (0,)}),
         (_MATRIX, _OTHER, {"s": (2, 5), "axes": (0, 1), "inverse": True}),
     ]
 )
@@ -236,6 +238,8 @@ def transform(name: str, a: Value, s: Option, axes: Option, norm: Option, worker
     other, which SciPy's functions refuse beforehand.
     """
     a = as_array(a)
+    if holds_pairs(a):
+        a = join(*split(a))
     inverse = name[0] == "i"
     half, to_real = name in ("rfftn", "ihfftn"), name in ("irfftn", "hfftn")
     if half and is_complex(a):

@@ -182,7 +182,8 @@ def _arcsin_real(x, y):
 
 
 def _arcsin_imag(x, y):
-    return np.arcsin(_join(x, y)).imag
+    z = np.arcsin(_join(x, y)).imag
+    return np.where(np.isinf(x) & np.isnan(y), -np.inf, z)  # of any sign, in C; as Python has it
 
 
 def _arccos_real(x, y):

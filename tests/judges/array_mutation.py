@@ -29,11 +29,13 @@ from tests.judges.array_derivatives import report, split
 
 # `scale` but for what it masks
 COMMUTATIVE = ("scale", "np.minimum", "np.maximum", "min", "max", "scale_cotangent", "width_cotangent")
-# what tells shapes, and what decides where numbers are masked or how they are shifted: they have tests of their own
+# what tells shapes, what decides where numbers are masked or how they are shifted, and values of Fourier transforms: they
+# have tests of their own
 SHAPES = ("np.shape", "np.size", "np.ndim", "len", "count", "freedom")
 APART = (
     "plain", "all_finite", "in_range", "scale", "as_array", "largest", "reduced_axes", "kept_shape", "lanes",
     "from_lanes", "fold", "without_zeros", "_real", "centre_of", "known_distances",
+    "_apply", "_join", "_parts",
 )  # fmt: skip
 
 PIECEWISE, LAST = "the slope is piecewise constant in x", "the last piece ends at n - 1"

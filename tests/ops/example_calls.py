@@ -83,6 +83,7 @@ np.polymul(p, q) | p=V[:3], q=W[:2]; np.polydiv(p, q)[1] | p=np.array([1.3, 0.4,
 np.polyder(p * p) | p=V; np.polyint(p * p, 2, p[:2]) | p=V; np.polyfit(x, y, 1) | x=V[:3], y=W[:3]
 np.trim_zeros(a * np.array([0.0, 1.0, 1.0, 0.0][: a.shape[0]])) * a[1] | a=V; np.vander(a, 4) | a=V
 np.linspace(a, b, 3) * a | a=V[:2], b=W[:2]
+np.roots(p) * p[1] | p=np.array([1.0, -1.1, -4.09, 3.059]); np.poly(a) * a[0] | a=V
 # arrays like a given one, and assignment
 np.zeros_like: (like(np.zeros_like), V); np.empty_like: (like(lambda a: np.empty_like(a, shape=(1,))), V)
 np.ones_like: (like(np.ones_like), V); np.full_like: (like(lambda a: np.full_like(a, 1.5)), V)

@@ -47,6 +47,7 @@ np.linalg.matrix_norm(a, ord=-2); np.linalg.cond(a); np.linalg.cond(a, 1); np.li
 np.cov(a, b); np.cov(a, rowvar=False, bias=True); np.corrcoef(a); np.corrcoef(a, b); np.polyval(a, b)
 np.polyadd(a, b); np.polysub(a, b); np.polymul(a, b); np.polydiv(a, b); np.polyder(a); np.polyint(a)
 np.polyint(a, 1, b); np.polyfit(a, b, 1); np.polyfit(a, b, 1, w=c); np.trim_zeros(a); np.vander(a)
+np.poly(a); np.roots(a)
 np.vander(a, 2, increasing=True); np.linspace(a, b, 3); np.linspace(a, b, 3, axis=-1); np.convolve(a, b)
 np.convolve(a, b, "valid"); np.correlate(a, b); np.correlate(a, b, "full"); np.einsum("...i,...i", a, b)
 np.einsum("ij,jk", a, b); np.einsum("...,...->...", a, b); np.diff(a); np.diff(a, 2, 0)

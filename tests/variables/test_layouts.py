@@ -158,7 +158,7 @@ np.interp(a, [0.0, 0.5, 1.0], [1.0, 2.0, 4.0]); np.interp(a, np.arange(float(b.s
 np.histogram(a, [0.0, 0.5, 1.0])[0]; np.nanmedian(a, 0); np.nanpercentile(a, 30.0, 0); np.nanquantile(a, 0.3, -1)
 np.nanstd(a, 0); np.nanvar(a, -1); np.unwrap(4.0 * a); np.polyadd(np.ravel(a), np.ravel(b))
 np.polysub(np.ravel(a), np.ravel(b)); np.polymul(np.ravel(a), np.ravel(b)); np.polyder(np.ravel(a))
-np.polyint(np.ravel(a)); np.quantile(a, 0.3, 0); np.quantile(a, [0.3, 0.6], -1)
+np.polyint(np.ravel(a)); np.poly(np.ravel(a)); np.angle(a); np.quantile(a, 0.3, 0); np.quantile(a, [0.3, 0.6], -1)
 np.quantile(a, [[0.3], [0.6]], 0, keepdims=True); np.quantile(a, [0.5, 1]); np.quantile(a, 0.5, 0)
 np.quantile(a, 0.0, (0, -1)); np.percentile(a, 30.0, -1); np.percentile(a, [0.0, 70.0], 0); np.sort(a); np.sort(a, 0)
 np.sort(a, None); np.partition(a, 1); np.partition(a, 1, 0); np.partition(a, 1, None); np.clip(a, 0.4, 1.0)
@@ -176,7 +176,8 @@ NO_ARRAYS = {
     "np.copyto", "np.put", "np.place", "np.putmask", "np.fill_diagonal", "np.put_along_axis", "np.result_type",
     "np.can_cast", "np.common_type", "np.min_scalar_type", "np.allclose", "np.array_equal", "np.array_equiv",
     "np.iscomplexobj", "np.isrealobj", "np.may_share_memory", "np.shares_memory", "np.array_str", "np.array_repr",
-    "np.array2string", "np.lib.stride_tricks.sliding_window_view", "np.polydiv", "np.polyfit", "np.trim_zeros",
+    "np.array2string", "np.lib.stride_tricks.sliding_window_view", "np.polydiv", "np.polyfit", "np.roots",
+    "np.trim_zeros",
 }  # fmt: skip
 OPERATORS = split_calls("""
 +a; -a; abs(a); a + b; 2.0 * a; a + b[:1]; a[:1] * b; a**2; a @ b.T; a < b; a % b; divmod(a, b); a // 0.3
