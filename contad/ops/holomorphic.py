@@ -163,6 +163,8 @@ def tan_imag(x, y):
     >>> tan_imag(1.0, 0.5)
     1.0428307283443612
     """
+    if y == 0.0 and not math.isfinite(x):
+        return y
     if math.isinf(x) and math.isfinite(y):
         return math.nan
     return cmath.tan(complex(x, y)).imag
