@@ -29,8 +29,8 @@ from tests.judges.array_derivatives import report, split
 
 # `scale` but for what it masks
 COMMUTATIVE = ("scale", "np.minimum", "np.maximum", "min", "max", "scale_cotangent", "width_cotangent")
-# what tells shapes, what decides where numbers are masked or how they are shifted, and values of Fourier transforms: they
-# have tests of their own
+# what tells shapes, what decides where numbers are masked or how they are shifted, and values of Fourier transforms:
+# they have tests of their own
 SHAPES = ("np.shape", "np.size", "np.ndim", "len", "count", "freedom")
 APART = (
     "plain", "all_finite", "in_range", "scale", "as_array", "largest", "reduced_axes", "kept_shape", "lanes",

@@ -173,7 +173,10 @@ def test_a_view_that_is_older_than_the_memory_of_its_base_has_the_cells_of_its_e
 )
 def test_complex_constants_are_refused_and_not_cut(join, engine):
     """Arrays of the engine become complex; object arrays, which would lose a part, refuse."""
-    f = lambda x: np.sum(np.abs(join(x) * (1.0 + 1j * x[0])) ** 2)
+
+    def f(x):
+        return np.sum(np.abs(join(x) * (1.0 + 1j * x[0])) ** 2)
+
     if engine != "matrix":
         with pytest.raises(contad.UnsupportedError, match="real"):
             contad.grad(f, engine=engine)(X[0])
