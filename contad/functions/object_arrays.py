@@ -16,6 +16,7 @@ import numpy as np
 from contad.errors import LostDerivativeError
 from contad.rules.numpy_functions import entry_of
 from contad.variables.array import Array, numbers_in
+from contad.variables.complex_pair import holds_pairs
 from contad.variables.creation import array
 from contad.variables.library_refusals import IN_A_RULE
 from contad.variables.number import Number, is_real
@@ -156,6 +157,8 @@ def require_no_references(name: str, x: Any) -> None:
 @functools.wraps(np.linalg.norm)
 def norm(x: Value, ord: Option = None, axis: Option = None, keepdims: bool = False) -> Value:
     """np.linalg.norm, whose derivative is 0 if all elements are 0, also in lists and object arrays."""
+    if holds_pairs(x) and ord in (None, "fro", "f"):  # whose squares NumPy takes for those of real numbers
+        x = np.abs(x)
     numbers = _numbers(x)
     if not isinstance(numbers, np.ndarray):
         return np.linalg.norm(x if numbers is None else numbers, ord, axis, keepdims)

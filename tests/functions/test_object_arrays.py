@@ -305,3 +305,16 @@ def capturing_linalg():
     from numpy import linalg as own
 
     return lambda v: own.det(v) + own.norm(v)
+
+
+@pytest.mark.parametrize("options", [{}, {"ord": "fro"}, {"axis": 0}, {"ord": 1}])
+def test_norms_of_complex_objects(options):
+    x, y = np.array([[1.3, -0.7], [0.4, 1.9]]), np.array([[0.6, 1.7], [-0.2, 2.3]])
+
+    def f(x, y):
+        real, imag = (np.array([*part.flat, None], object)[:-1].reshape(2, 2) for part in (x, y))
+        return np.sum(norm(real + 1j * imag, **options))
+
+    expected = np.sum(norm(x + 1j * y, **options))
+    value, slope = contad.jvp(f, (x, y), (x, y))
+    np.testing.assert_allclose([value, slope], expected, rtol=1e-14)

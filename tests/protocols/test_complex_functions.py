@@ -111,7 +111,7 @@ REFUSED = {
     "np.linalg.slogdet", "np.linalg.cholesky", "np.linalg.eigh", "np.linalg.eigvalsh", "np.linalg.eig",
     "np.linalg.eigvals", "np.linalg.svd", "np.linalg.svdvals", "np.linalg.qr", "np.linalg.lstsq", "np.linalg.pinv",
     "np.linalg.norm", "np.linalg.cond", "np.linalg.matrix_norm", "np.polyfit", "np.astype", "np.insert", "np.pad",
-    "np.gradient", "np.ediff1d", "np.array_split",
+    "np.gradient", "np.ediff1d", "np.array_split", "np.fft.rfft", "np.fft.rfft2", "np.fft.rfftn", "np.fft.ihfft",
 }  # fmt: skip
 
 

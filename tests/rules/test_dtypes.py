@@ -185,12 +185,15 @@ def declared(request):
 def test_variables_have_double_precision_whatever_is_declared(declared):
     rule, key = declared
     assert rule.general([SINGLE], {}).dtype == np.float64
-    assert rule.general([TURNED], {}).dtype == np.complex128
     assert contad.grad(lambda x: np.sum(rule(x)))(SINGLE).dtype == np.float64
     if key == "complex":
+        assert rule.general([TURNED], {}).dtype == np.complex128
         np.testing.assert_array_equal(contad.grad(lambda x: np.sum(rule(x).imag))(TURNED), [2.0j, 2.0j])
         return
-    with pytest.raises(UnsupportedError, match="doubled_dtypes: a must be real; contad has no derivative of it at com"):
+    message = "doubled_dtypes: a must be an array of real numbers, got dtype complex128"
+    with pytest.raises(UnsupportedError, match=message):
+        rule.general([TURNED], {})
+    with pytest.raises(UnsupportedError, match=message):
         contad.grad(lambda x: np.sum(rule(x).imag))(TURNED)
 
 
