@@ -16,11 +16,11 @@ import numpy as np
 from contad.errors import LostDerivativeError
 from contad.rules.numpy_functions import entry_of
 from contad.variables.array import Array, numbers_in
-from contad.variables.complex_pair import holds_pairs
+from contad.variables.complex_pair import as_pair, holds_pairs
 from contad.variables.creation import array
 from contad.variables.library_refusals import IN_A_RULE
 from contad.variables.number import Number, is_real
-from contad.variables.open_types import ArrayValue, Function, Option, Real, Value
+from contad.variables.open_types import ArrayValue, Function, Nested, Option, Real, Value
 from contad.variables.trees import holds_carriers
 
 
@@ -209,11 +209,22 @@ def _root(square: Real, length: Real) -> Real:
 
 
 _roots, _lengths = np.frompyfunc(_root, 2, 1), np.frompyfunc(np.hypot, 2, 1)
+def _by_pairs(function: Function) -> Function:
+    """A function that NumPy computes for objects as for real numbers, with their parts where these are complex."""
+
+    @functools.wraps(function)
+    def apply(*args: Nested, **options: Option) -> Value:
+        return function(*(as_pair(x) if holds_pairs(x) else x for x in args), **options)
+
+    return apply
+
+
 _LOGICAL = (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
 _ELEMENTWISE = (np.fmax, np.fmin, np.sign, np.floor, np.ceil, np.trunc)
 OF_OBJECTS: dict[str, Function] = (  # name in NumPy -> replacement for variables
     {ufunc.__name__: Logical(ufunc) for ufunc in _LOGICAL}
     | {ufunc.__name__: ElementwiseUfunc(ufunc) for ufunc in _ELEMENTWISE}
+    | {function.__name__: _by_pairs(function) for function in (np.real, np.imag, np.correlate)}
     | {"nan_to_num": nan_to_num, "sinc": sinc, "frombuffer": frombuffer}
 )
 OF_LINALG: dict[str, Function] = {  # name in np.linalg -> replacement for variables

@@ -318,3 +318,22 @@ def test_norms_of_complex_objects(options):
     expected = np.sum(norm(x + 1j * y, **options))
     value, slope = contad.jvp(f, (x, y), (x, y))
     np.testing.assert_allclose([value, slope], expected, rtol=1e-14)
+
+
+def as_objects_of(*numbers):
+    a = np.empty(len(numbers), object)
+    for k, z in enumerate(numbers):
+        a[k] = z
+    return a
+
+
+@pytest.mark.parametrize("engine", ["closures", "records", "matrix"])
+def test_parts_and_correlations_of_object_arrays_of_complex_numbers(engine):
+    def f(z, w, make):
+        a = make(z, w, z * w)
+        return np.abs(np.correlate(a, make(w, z), "full")[1]) ** 2 + np.sum(np.real(a)) + 2.0 * np.sum(np.imag(a))
+
+    z, w, h = 1.0 + 2.0j, 0.5 - 1.0j, 1e-6
+    plain = lambda z: f(z, w, lambda *numbers: np.array(numbers))
+    expected = sum(d * (plain(z + h * d) - plain(z - h * d)) / (2.0 * h) for d in (1.0, 1j))
+    assert contad.grad(f, engine=engine)(z, w, as_objects_of) == pytest.approx(expected, rel=1e-7)
