@@ -56,16 +56,6 @@ def transform_complex_common(z, z_bar, x, y, *, s, axes, norm=None, inverse=Fals
     return complex_cotangents(z_bar, np.shape(x), s, axes, norm, inverse, workers)
 
 
-@transform_complex.vjp("x")
-def transform_complex_vjp_x(z, z_bar, x, y, common, *, s, axes, norm=None, inverse=False, workers=NUMPY):
-    return common[0]
-
-
-@transform_complex.vjp("y")
-def transform_complex_vjp_y(z, z_bar, x, y, common, *, s, axes, norm=None, inverse=False, workers=NUMPY):
-    return common[1]
-
-
 @transform_complex.jvp
 def transform_complex_jvp(z, x_dot, y_dot, x, y, *, s, axes, norm=None, inverse=False, workers=NUMPY):
     return transform_complex(x_dot, y_dot, s=s, axes=axes, norm=norm, inverse=inverse, workers=workers)
@@ -139,19 +129,21 @@ def transform_to_real_common(z, z_bar, x, y, *, s, axes, norm=None, inverse=Fals
     return half_cotangents(z_bar, np.shape(x), s, axes, norm, inverse, workers)
 
 
-@transform_to_real.vjp("x")
-def transform_to_real_vjp_x(z, z_bar, x, y, common, *, s, axes, norm=None, inverse=False, workers=NUMPY):
-    return common[0]
-
-
-@transform_to_real.vjp("y")
-def transform_to_real_vjp_y(z, z_bar, x, y, common, *, s, axes, norm=None, inverse=False, workers=NUMPY):
-    return common[1]
-
-
 @transform_to_real.jvp
 def transform_to_real_jvp(z, x_dot, y_dot, x, y, *, s, axes, norm=None, inverse=False, workers=NUMPY):
     return transform_to_real(x_dot, y_dot, s=s, axes=axes, norm=norm, inverse=inverse, workers=workers)
+
+
+@transform_complex.vjp("x")
+@transform_to_real.vjp("x")
+def transform_vjp_x(z, z_bar, x, y, common, *, s, axes, norm=None, inverse=False, workers=NUMPY):
+    return common[0]
+
+
+@transform_complex.vjp("y")
+@transform_to_real.vjp("y")
+def transform_vjp_y(z, z_bar, x, y, common, *, s, axes, norm=None, inverse=False, workers=NUMPY):
+    return common[1]
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------

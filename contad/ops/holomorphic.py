@@ -19,15 +19,14 @@ from contad.ops.hyperbolic import cosh, tanh
 from contad.ops.rounding import copysign
 from contad.ops.trigonometric import cos, sin
 from contad.rules.scalar_rule import scalar_rule
+from contad.variables.complex_pair import join
 
 _POINTS = [(0.7, -0.4), (-1.3, 1.9)]
 
 
-def _join(x, y):
-    """x + iy with the signs of zeros."""
-    z = np.empty(np.broadcast_shapes(np.shape(x), np.shape(y)), np.complex128)
-    z.real, z.imag = x, y
-    return z
+def _part_of(function, part):
+    """The part of NumPy's function on arrays."""
+    return lambda x, y: getattr(function(join(x, y)), part)
 
 
 def _reciprocals(x, y):
@@ -92,11 +91,7 @@ def log_abs_partials(z, x, y):
     return reciprocal_real(x, y), reciprocal_real(y, x)
 
 
-def _sqrt_real(x, y):
-    return np.sqrt(_join(x, y)).real
-
-
-@scalar_rule(array=_sqrt_real, points=_POINTS)
+@scalar_rule(array=_part_of(np.sqrt, "real"), points=_POINTS)
 def sqrt_real(x, y):
     """Real part of sqrt(x + iy); the imaginary part is sqrt_real(-x, y) with the sign of y.
 
@@ -118,15 +113,7 @@ def sqrt_real_partials(z, x, y):
 
 
 # ---- tan -------------------------------------------------------------------------------------------------------------
-def _tan_real(x, y):
-    return np.tan(_join(x, y)).real
-
-
-def _tan_imag(x, y):
-    return np.tan(_join(x, y)).imag
-
-
-@scalar_rule(array=_tan_real, points=_POINTS)
+@scalar_rule(array=_part_of(np.tan, "real"), points=_POINTS)
 def tan_real(x, y):
     """Real part of tan(x + iy).
 
@@ -151,7 +138,7 @@ def tan_real_partials(z, x, y):
     return (c - s) * (c + s) * w * w, -2.0 * (c * w) * (s * w)
 
 
-@scalar_rule(array=_tan_imag, points=_POINTS)
+@scalar_rule(array=_part_of(np.tan, "imag"), points=_POINTS)
 def tan_imag(x, y):
     """Imaginary part of tan(x + iy).
 
@@ -179,20 +166,12 @@ def tan_imag_partials(z, x, y):
 
 
 # ---- inverse functions -----------------------------------------------------------------------------------------------
-def _arcsin_real(x, y):
-    return np.arcsin(_join(x, y)).real
-
-
 def _arcsin_imag(x, y):
-    z = np.arcsin(_join(x, y)).imag
+    z = np.arcsin(join(x, y)).imag
     return np.where(np.isinf(x) & np.isnan(y), -np.inf, z)  # of any sign, in C; as Python has it
 
 
-def _arccos_real(x, y):
-    return np.arccos(_join(x, y)).real
-
-
-@scalar_rule(array=_arcsin_real, points=_POINTS)
+@scalar_rule(array=_part_of(np.arcsin, "real"), points=_POINTS)
 def arcsin_real(x, y):
     """Real part of arcsin(x + iy).
 
@@ -238,7 +217,7 @@ def arcsin_imag_partials(z, x, y):
     return -copysign(sqrt_real(-p, q), q) / r, sqrt_real(p, q) / r
 
 
-@scalar_rule(array=_arccos_real, points=_POINTS)
+@scalar_rule(array=_part_of(np.arccos, "real"), points=_POINTS)
 def arccos_real(x, y):
     """Real part of arccos(x + iy).
 
@@ -261,15 +240,7 @@ def arccos_real_partials(z, x, y):
     return -sqrt_real(p, q) / r, -copysign(sqrt_real(-p, q), q) / r
 
 
-def _arctan_real(x, y):
-    return np.arctan(_join(x, y)).real
-
-
-def _arctan_imag(x, y):
-    return np.arctan(_join(x, y)).imag
-
-
-@scalar_rule(array=_arctan_real, points=_POINTS)
+@scalar_rule(array=_part_of(np.arctan, "real"), points=_POINTS)
 def arctan_real(x, y):
     """Real part of arctan(x + iy).
 
@@ -293,7 +264,7 @@ def arctan_real_partials(z, x, y):
     return reciprocal_real(p, q), reciprocal_real(q, p)
 
 
-@scalar_rule(array=_arctan_imag, points=_POINTS)
+@scalar_rule(array=_part_of(np.arctan, "imag"), points=_POINTS)
 def arctan_imag(x, y):
     """Imaginary part of arctan(x + iy).
 

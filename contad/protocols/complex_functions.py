@@ -20,6 +20,7 @@ from contad.ops.trigonometric import sinc
 from contad.protocols.complex_forms import _OF_PARTS
 from contad.rules.numpy_functions import entry_of, find_exported_name, refuse_out
 from contad.variables.array import Array, as_array, lower_constants, numbers_in, stand_in_of_product
+from contad.variables.array_methods import delegate
 from contad.variables.complex_pair import NO_ROOM, ComplexArray, ComplexNumber, ComplexPair, is_complex, join, split
 from contad.variables.number import Carrier, map_numbers, observe, peek
 from contad.variables.open_types import Function, Nested, Option, Options, Value
@@ -147,8 +148,6 @@ def _root(x: Value) -> Value:
     return np.where(kink, 0.0, np.sqrt(np.where(kink, 1.0, x)))[()]
 
 
-
-
 def zeros_like(a: Value, dtype: Option = None, *args: Option, **options: Option) -> Any:
     """np.zeros_like: room for complex variables."""
     if dtype is not None and np.dtype(dtype) != np.complex128:
@@ -244,21 +243,11 @@ _FORMS: dict[Any, Any] = {
 
 
 # ---- methods and operators of arrays ---------------------------------------------------------------------------------
-def _delegate(name: str) -> Function:
-    function = getattr(np, name)
-
-    def method(z: ComplexArray, *args: Option, **options: Option) -> Any:
-        return function(z, *args, **options)
-
-    method.__doc__ = f"As np.{name} of this array."
-    return method
-
-
 _OF_PARTS[np.vecdot] = vecdot
 for _name in ("all", "any", "argmax", "argmin", "argsort", "clip", "cumprod", "cumsum", "diagonal", "dot", "max",
               "mean", "min", "nonzero", "partition", "prod", "put", "repeat", "round", "sort", "squeeze", "std", "sum",
               "swapaxes", "take", "trace", "var"):  # fmt: skip
-    setattr(ComplexArray, _name, _delegate(_name))
+    setattr(ComplexArray, _name, delegate(_name))
 setattr(ComplexArray, "flags", property(lambda z: peek(split(z)[0]).flags, doc="The memory order."))  # noqa: B010
 setattr(ComplexArray, "compress", lambda z, condition, axis=None: np.compress(condition, z, axis))  # noqa: B010
 

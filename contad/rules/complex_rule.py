@@ -20,7 +20,7 @@ from contad.errors import UnsupportedError
 from contad.rules.array_rule import ArrayRule
 from contad.variables.arguments import fail
 from contad.variables.array import numbers_in
-from contad.variables.complex_pair import holds_complex, imag_part, is_complex, join, real_part, split
+from contad.variables.complex_pair import holds_complex, is_complex, join, split, split_evenly
 from contad.variables.open_types import Nested, Option, Options, Saved, Value
 
 
@@ -121,7 +121,7 @@ def rule_argument(x: Nested) -> Value:
 # ---- results ---------------------------------------------------------------------------------------------------------
 def split_each(z: Value) -> tuple[Value, ...]:
     """The parts of a result, or of each of several."""
-    return tuple(part for one in (z if isinstance(z, tuple) else (z,)) for part in (real_part(one), imag_part(one)))
+    return tuple(part for one in (z if isinstance(z, tuple) else (z,)) for part in split_evenly(one))
 
 
 def join_each(parts: Sequence[Value], z: Sequence[Value]) -> Any:

@@ -301,14 +301,7 @@ def values_of_rows(a):
 
 def columns_of_rows(a):
     """Their columns."""
-    found = np.empty(np.count_nonzero(a), dtype=np.int64)
-    k = 0
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            if a[i, j] != 0.0:
-                found[k] = j
-                k += 1
-    return found
+    return np.nonzero(a)[1]
 
 
 def beginnings_of_rows(a):

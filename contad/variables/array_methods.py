@@ -37,10 +37,11 @@ REFUSED = {
 }
 
 
-def _delegate(name: str) -> Function:
+def delegate(name: str) -> Function:
+    """A method that calls NumPy's function of that name on the array."""
     function = getattr(np, name)
 
-    def method(x: Array, *args: Option, **options: Option) -> Any:
+    def method(x: Any, *args: Option, **options: Option) -> Any:
         return function(x, *args, **options)
 
     method.__doc__ = f"As np.{name} of this array."
@@ -261,7 +262,7 @@ def _refuse_addresses() -> None:
 
 
 def _install() -> None:
-    methods: dict[str, Function] = {name: _delegate(name) for name in DELEGATED}
+    methods: dict[str, Function] = {name: delegate(name) for name in DELEGATED}
     methods |= {name: refuse_method(name, remedy) for name, remedy in REFUSED.items()}
     methods |= {
         "clip": clip, "compress": compress, "conj": conj, "conjugate": conj, "sort": sort, "partition": partition,

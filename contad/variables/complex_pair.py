@@ -277,7 +277,13 @@ def real_part(z: Value) -> Value:
 
 def imag_part(z: Value) -> Value:
     """The imaginary part; zeros of the shape of z where z is real."""
-    return split(z)[1] if is_complex(z) or not np.ndim(z) else np.zeros(np.shape(z))
+    return split_evenly(z)[1]
+
+
+def split_evenly(z: Value) -> tuple[Value, Value]:
+    """Both parts, of one shape: the imaginary part of a real array is an array of zeros."""
+    x, y = split(z)
+    return x, y if is_complex(z) or not np.ndim(z) else np.zeros(np.shape(z))
 
 
 def is_complex(z: Any) -> bool:
