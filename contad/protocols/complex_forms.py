@@ -202,7 +202,7 @@ def log_one_plus(x: Value, y: Value) -> Parts:
 
 def sqrt(x: Value, y: Value) -> Parts:
     """The root with a real part that is not negative."""
-    return parts.sqrt_real(x, y), copysign(parts.sqrt_real(-x, y), y)
+    return parts.sqrt_real(x, y), parts.sqrt_imag(x, y)
 
 
 def sine(x: Value, y: Value) -> Parts:

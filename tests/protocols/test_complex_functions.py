@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 import contad
 from contad.errors import LostDerivativeError, UnsupportedError
@@ -156,6 +157,30 @@ def test_special_values_are_numpys(name):
     for part in (np.real, np.imag):
         zero = part(expected) == 0.0
         np.testing.assert_array_equal(np.signbit(part(found))[zero], np.signbit(part(expected))[zero])
+
+
+SIDE = mp.mpf(10) ** -20
+HOLOMORPHIC = {
+    "exp": mp.exp, "expm1": lambda z: mp.exp(z) - 1, "log": mp.log, "log2": lambda z: mp.log(z) / mp.log(2),
+    "log1p": lambda z: mp.log(1 + z), "sqrt": mp.sqrt, "sin": mp.sin, "cos": mp.cos, "tan": mp.tan, "sinh": mp.sinh,
+    "cosh": mp.cosh, "tanh": mp.tanh, "arcsin": mp.asin, "arccos": mp.acos, "arctan": mp.atan, "arcsinh": mp.asinh,
+    "arccosh": mp.acosh, "arctanh": mp.atanh, "square": lambda z: z * z, "reciprocal": lambda z: 1 / z,
+}  # fmt: skip
+ON_AXES = [complex(*xy) for t in (0.5, -0.5, 2.0, -2.0) for zero in (0.0, -0.0) for xy in ((t, zero), (zero, t))]
+
+
+@pytest.mark.parametrize("name", HOLOMORPHIC)
+def test_derivatives_on_the_axes(name):
+    """The sign of a zero says on which side of a branch cut a point is; elsewhere it has no effect."""
+    f = getattr(np, name)
+    for z in ON_AXES:
+        beside = mp.mpc(*(part if part else mp.mpf(np.copysign(1.0, part)) * SIDE for part in (z.real, z.imag)))
+        with mp.workdps(120):
+            first, second = (complex(mp.diff(HOLOMORPHIC[name], beside, n)) for n in (1, 2))
+        np.testing.assert_allclose(contad.derivative(f)(z), first, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(contad.derivative(contad.derivative(f))(z), second, rtol=1e-12, atol=1e-15)
+        pushed = contad.jvp(f, (np.array([z]),), (np.array([1j]),))[1]
+        np.testing.assert_allclose(pushed, [1j * first], rtol=1e-12, atol=1e-15)
 
 
 def test_at_zero():
