@@ -267,11 +267,11 @@ def inverse_hyperbolic_tangent(x: Value, y: Value) -> Parts:
 
 
 def sign(x: Value, y: Value) -> Parts:
-    """z / |z|, and 0 at 0, as in NumPy 2."""
+    """z / |z|, and 0 with derivative 0 at 0, as in NumPy 2."""
     r = hypot(x, y)
     empty = observe(operator.eq, r, 0.0)
     r = select(empty, 1.0, r)
-    return x / r, y / r
+    return select(empty, 0.0, x / r), select(empty, 0.0, y / r)
 
 
 FORMS: dict[str, Callable[..., Parts]] = {  # by the name of the real rule

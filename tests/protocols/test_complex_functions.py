@@ -103,6 +103,17 @@ def test_values_and_derivatives(f, args):
         check(f, args, active)
 
 
+@pytest.mark.parametrize("engine", ["records", "closures"])
+@pytest.mark.parametrize(("f", "args"), [case for case in _cases() if all(map(np.iscomplexobj, case.values[1]))])
+def test_engines_of_object_arrays_agree_or_refuse(f, args, engine):
+    g = weighted(f, [np.cos(np.arange(np.size(leaf))).reshape(np.shape(leaf)) for leaf in flatten(f(*args)).leaves])
+    try:
+        found = contad.grad(g, engine=engine)(*args)
+    except (UnsupportedError, LostDerivativeError):
+        return
+    np.testing.assert_allclose(found, contad.grad(g)(*args), rtol=1e-11, atol=1e-13)
+
+
 # an example is refused: an order decides it, a real array would have to hold complex numbers, or there is no
 # derivative yet
 REFUSED = {
@@ -186,6 +197,9 @@ def test_derivatives_on_the_axes(name):
 def test_at_zero():
     assert contad.grad(abs)(0j) == 0.0
     assert np.isnan(contad.grad(np.angle)(0j))
+    for z in (0j, complex(-0.0, -0.0)):
+        value, slope = contad.value_and_grad(lambda w: np.sign(w).real)(z)
+        assert (value, np.signbit(value), slope) == (0.0, False, 0.0)
     assert contad.grad(lambda z: (z**2).real)(0j) == 0.0
     assert contad.grad(lambda z: (z**1.0).real)(0j) == 1.0
     w = np.array([1.0, 2.0, 0.5, 0.0])
