@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.errors import UnsupportedError
+from contad.errors import LostDerivativeError, UnsupportedError
 from contad.ops import (
     arctan2,
     copysign,
@@ -423,6 +423,11 @@ def array_ufunc(z: Any, ufunc: np.ufunc, method: str, *inputs: Value, **options:
     if out is None:
         return result
     (target,) = out
+    if isinstance(target, np.ndarray) and target.dtype != object:
+        raise LostDerivativeError(
+            f"{name}: a plain array cannot hold a complex variable (out=); assign the result to an array that is made "
+            "in the function, by np.zeros(n, complex)"
+        )
     target[...] = result
     return target
 

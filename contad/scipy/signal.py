@@ -31,8 +31,8 @@ from contad.scipy.spectral_analysis import (
     stft,
     welch,
 )
+from contad.variables.array import numbers_in
 from contad.variables.complex_pair import is_complex
-from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Function, Option, Value
 
 __all__ = [
@@ -66,8 +66,13 @@ def convolve(in1: ArrayValue, in2: ArrayValue, mode: str = "full", method: str =
     if np.ndim(in1) == 0:
         return in1 * in2
     if method == "auto":
-        method = observe(signal().choose_conv_method, in1, in2, mode)
+        method = signal().choose_conv_method(_stand_in(in1), _stand_in(in2), mode)
     return convolve_arrays(in1, in2, mode=mode, method=method)
+
+
+def _stand_in(x: ArrayValue) -> ArrayValue:
+    """An array of the shape and the type of one of variables; a plain one as it is."""
+    return np.broadcast_to(1j if is_complex(x) else 1.0, np.shape(x)) if numbers_in([x]) else x
 
 
 @_mirror

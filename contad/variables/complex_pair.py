@@ -219,15 +219,6 @@ class ComplexArray(ComplexPair):
             )
         return self.copy() if copy else self
 
-    def view(self, dtype: Option = None) -> ArrayValue:
-        """The array itself; for float64 a copy with the parts in turn along the last axis."""
-        if dtype is None or np.dtype(dtype) == COMPLEX128:
-            return self[...]
-        if np.dtype(dtype) != np.float64:
-            raise UnsupportedError(f"view: a complex array has views of complex128 and float64, got {np.dtype(dtype)}")
-        parts = np.stack([self._real, self._imag], axis=-1)
-        return parts.reshape((*self.shape[:-1], 2 * self.shape[-1]))
-
 
 # ---- from parts, and to parts ----------------------------------------------------------------------------------------
 def join(x: Value, y: Value) -> Any:
