@@ -19,13 +19,16 @@ from contad.errors import UnsupportedError
 from contad.ops._scipy import signal
 from contad.ops.recursive_filters import convolve_arrays, filter_signal, final_state, steady_state
 from contad.scipy.mirroring import as_one, mirror_of, refuse_missing
+from contad.scipy.short_time_transforms import short_time_class
 from contad.scipy.spectral_analysis import (
     coherence,
     csd,
     freqz,
     freqz_sos,
     hilbert,
+    hilbert2,
     istft,
+    lombscargle,
     periodogram,
     spectrogram,
     stft,
@@ -37,8 +40,8 @@ from contad.variables.open_types import ArrayValue, Function, Option, Value
 
 __all__ = [
     "coherence", "convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "filtfilt",
-    "freqz", "freqz_sos", "hilbert", "istft", "lfilter", "lfilter_zi", "oaconvolve", "periodogram", "savgol_filter",
-    "sosfilt", "sosfilt_zi", "sosfiltfilt", "spectrogram", "stft", "welch",
+    "freqz", "freqz_sos", "hilbert", "hilbert2", "istft", "lfilter", "lfilter_zi", "lombscargle", "oaconvolve",
+    "periodogram", "savgol_filter", "sosfilt", "sosfilt_zi", "sosfiltfilt", "spectrogram", "stft", "welch",
 ]  # fmt: skip
 
 _mirror = mirror_of(signal)
@@ -516,4 +519,6 @@ def detrend(
 
 
 def __getattr__(name: str) -> Any:
+    if name == "ShortTimeFFT":
+        return short_time_class()
     refuse_missing(__name__, signal, name)
