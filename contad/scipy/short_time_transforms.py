@@ -63,8 +63,7 @@ def transform_windows(
 ) -> Value:
     """S of a signal, by SciPy's object `made`."""
     if made.onesided_fft and is_complex(x):
-        raise ValueError(f"Complex-valued `x` not allowed for self.fft_mode={made.fft_mode!r}! Set property `fft_mode` "
-                         "to 'twosided' or 'centered'.")  # fmt: skip
+        raise ValueError(f"x must be real for fft_mode={made.fft_mode!r}; set fft_mode to 'twosided' or 'centered'")
     if detr is not None and not isinstance(detr, str) and not callable(detr):
         raise ValueError(f"Parameter detr={detr!r} is not a str, function or None!")
     kinds = {"zeros": "constant", "edge": "edge", "even": "reflect", "odd": "reflect"}
@@ -121,8 +120,8 @@ def add_windows(made: Any, z: Value, k0: int, k1: int | None, f_axis: int, t_axi
         raise ValueError(f"f_axis={f_axis} may not be equal to t_axis={t_axis}!")
     length, middle, step = made.m_num, made.m_num_mid, made.hop
     if np.shape(z)[f_axis] != made.f_pts or np.shape(z)[t_axis] < made.p_num(length - middle):
-        raise ValueError(f"S must have {made.f_pts} frequencies and at least {made.p_num(length - middle)} windows, got "
-                         f"shape {np.shape(z)}")  # fmt: skip
+        least = made.f_pts, made.p_num(length - middle)
+        raise ValueError(f"S must have {least[0]} frequencies and at least {least[1]} windows, got shape {np.shape(z)}")
     f_axis, t_axis = f_axis % np.ndim(z), t_axis % np.ndim(z)
     z = np.moveaxis(z, (t_axis, f_axis), (-2, -1))
     q_max = np.shape(z)[-2] + made.p_min
@@ -132,7 +131,7 @@ def add_windows(made: Any, z: Value, k0: int, k1: int | None, f_axis: int, t_axi
         raise ValueError(f"{made.k_min} <= k0 < k1 <= {k_max} and k1 - k0 >= {length - middle} must hold, got k0={k0}, "
                          f"k1={k1}")  # fmt: skip
     first = k0 // step + (made.p_min if k0 >= 0 else 0)
-    z = z[..., np.arange(first, min(made.p_max(k1), q_max)) - made.p_min, :]  # -1 is the last one, as in SciPy
+    z = z[..., np.arange(first, min(made.p_max(k1), q_max)) - made.p_min, :]  # -1: the last, as in SciPy
     if made.fft_mode == "onesided2X":
         z = z / _doubled(made)
     elif made.fft_mode == "centered":

@@ -36,6 +36,7 @@ from contad.scipy.spectral_analysis import (
 )
 from contad.variables.array import numbers_in
 from contad.variables.complex_pair import is_complex
+from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Function, Option, Value
 
 __all__ = [

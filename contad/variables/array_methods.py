@@ -81,8 +81,7 @@ def view(x: Array, dtype: Option = None) -> ArrayValue:
     if np.dtype(dtype) != COMPLEX128:
         raise UnsupportedError(f"view: an {x.kind} has views of float64 and complex128, got {np.dtype(dtype)}")
     if not x.ndim or x.shape[-1] % 2:
-        raise ValueError("When changing to a larger dtype, its size must be a divisor of the total size in bytes of the"
-                         f" last axis of the array: the last axis must be divisible by 2, got shape {x.shape}")  # fmt: skip
+        raise ValueError(f"view: for complex128 the last axis must be divisible by 2, got shape {x.shape}")
     return ComplexArray(x[..., ::2], x[..., 1::2])
 
 

@@ -24,7 +24,8 @@ np.tensordot(a, b, ([0], [0])) | A S; np.vdot(a, b) | U Q; np.vecdot(a, b) | A Q
 np.correlate(a, b, "full") | U W; np.correlate(b, a, "same") | U W; np.correlate(a, b) | U W; np.convolve(a, b) | U W
 np.inner(a, b) | A Q; np.outer(a, b) | U Q; np.kron(a, b) | A Q; np.cov(a) | A; np.cov(a, b) | U Q; np.corrcoef(a) | A
 np.cov(a, fweights=[1, 2, 1], dtype=complex) | A; np.corrcoef(a, b, dtype=complex) | U Q
-np.cov(a.T, rowvar=False, bias=True, aweights=[0.5, 2.0, 1.0]) | A; np.corrcoef(a, b) | U Q; np.var(a) | A; np.std(a, ddof=1) | A; a.var(0) | A; np.nanvar(a, axis=0) | A
+np.cov(a.T, rowvar=False, bias=True, aweights=[0.5, 2.0, 1.0]) | A; np.corrcoef(a, b) | U Q
+np.var(a) | A; np.std(a, ddof=1) | A; a.var(0) | A; np.nanvar(a, axis=0) | A
 np.nanstd(a) | A; np.nanmean(a) | A; np.nancumsum(a) | U; np.nanprod(a) | U; np.pad(a, 2, mode="reflect") | U
 np.pad(a, 1, constant_values=2j) | U; np.polyval(a, b[0]) | U Q; np.polydiv(a, b)[0] | W U
 np.polyfit(np.arange(4.0), a, 2) | W; np.polyder(a, 2) | W; np.polyint(a) | W

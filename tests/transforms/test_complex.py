@@ -71,6 +71,22 @@ def test_second_derivatives():
         contad.hessian(lambda z: abs(z) ** 2)(C)
 
 
+@pytest.mark.parametrize("f", [
+    lambda z: np.sum(np.maximum(z.real, z.imag) ** 2), lambda z: np.sum(np.abs(z - Z) + np.abs(z) ** 3),
+    lambda z: np.max(np.abs(z / np.abs(Z))), lambda z: np.linalg.norm(z - Z) * np.sum(z.real),
+    lambda z: abs(z[0] - Z[0]) + np.abs(z[1]) ** 2, lambda z: np.linalg.norm(np.outer(z, z.conj()), 2),
+])  # fmt: skip
+def test_second_derivatives_at_kinks_are_those_of_pairs(f):
+    z, v = Z + 0.0, np.array([0.3j, 1.0, -0.4 + 0.2j])
+    z[1] = 1.3 + 1.3j
+    of_pairs = lambda x, y: f(x + 1j * y)  # noqa: E731
+    parts, dots = (z.real.copy(), z.imag.copy()), (v.real.copy(), v.imag.copy())
+    for several, first in ((contad.hvp(of_pairs, (0, 1))(*parts, dots), contad.hvp(f)(z, v)),
+                           (jvp(grad(of_pairs, (0, 1)), parts, dots)[1], jvp(grad(f), (z,), (v,))[1])):  # fmt: skip
+        np.testing.assert_allclose(first.real, several[0], rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(first.imag, several[1], rtol=1e-12, atol=1e-14)
+
+
 def test_several_directions():
     value, tangents = jvp(lambda z: z * z, (C,), (np.array([1.0, 1.0j]),), several=True)
     assert value == C * C

@@ -189,9 +189,9 @@ def written_view(z):
 
 
 def test_a_copy_that_stands_for_a_view_is_not_written_to():
-    with pytest.raises(OverlapError, match=r"z\.view\(float\) of a complex variable is a copy; write to z\.real or z\.imag"):
+    with pytest.raises(OverlapError, match=r"z\.view\(float\) of a complex variable is a copy; write to z\.real"):
         grad(written_view)(Z)
-    with pytest.raises(ValueError, match="last axis must be divisible"):
+    with pytest.raises(ValueError, match="the last axis must be divisible by 2"):
         grad(lambda x: np.sum(np.abs(x.view(complex))))(X)
     for dtype in (np.int64, np.complex64):
         with pytest.raises(UnsupportedError, match="view: an array variable has views of float64 and complex128, got"):
