@@ -68,7 +68,8 @@ from contad.variables.open_types import ArrayValue, Option, Value
 
 __all__ = [
     "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "det", "eig", "eigh", "eigh_tridiagonal",
-    "eigvals", "eigvalsh", "eigvalsh_tridiagonal", "expm", "expm_frechet", "hankel", "inv", "logm", "lu", "lu_factor", "lu_solve",
+    "eigvals", "eigvalsh", "eigvalsh_tridiagonal", "expm", "expm_frechet", "hankel", "inv", "logm", "lu", "lu_factor",
+    "lu_solve",
     "matmul_toeplitz", "norm", "null_space", "orth", "pinv", "polar", "qr", "schur", "solve", "solve_banded",
     "solve_circulant", "solve_continuous_are", "solve_continuous_lyapunov", "solve_discrete_lyapunov",
     "solve_sylvester", "solve_toeplitz", "solve_triangular", "solveh_banded", "sqrtm", "subspace_angles", "svd",
