@@ -172,6 +172,19 @@ def test_special_values_are_numpys(name):
         np.testing.assert_array_equal(np.signbit(part(found))[zero], np.signbit(part(expected))[zero])
 
 
+@pytest.mark.parametrize("f", [
+    lambda z: z + 1.0, lambda z: 1 + z, lambda z: z - 1.0, lambda z: 1.0 - z, lambda z: -2.0 * z, lambda z: z * 2.0,
+    lambda z: z / -2.0, lambda z: z / np.array(2.0), lambda z: z + (1.0 - 0.0j), lambda z: 1j * z, lambda z: z - z,
+    lambda z: 1.0 - z * z, lambda z: -z, np.conj, lambda z: 1.0 - np.conj(z) * 2.0, lambda z: z * np.array(-0.5),
+    lambda z: 1.0 / (z + 0.5) - 9.0, lambda z: np.sum(z) * -1.0 if np.ndim(z) else z,
+])  # fmt: skip
+@pytest.mark.parametrize("kind", [complex, lambda z: np.array([z])])
+def test_arithmetic_keeps_to_the_side_of_a_cut(f, kind):
+    for z in (complex(x, y) for x in (3.0, -3.0, 0.0, -0.0) for y in (0.0, -0.0, 2.0, -2.0)):
+        expected = np.sqrt(f(kind(z)))
+        np.testing.assert_allclose(contad.jvp(lambda z: np.sqrt(f(z)), (kind(z),), (kind(1j),))[0], expected, rtol=1e-14)
+
+
 SIDE = mp.mpf(10) ** -20
 HOLOMORPHIC = {
     "exp": mp.exp, "expm1": lambda z: mp.exp(z) - 1, "log": mp.log, "log2": lambda z: mp.log(z) / mp.log(2),

@@ -8,7 +8,7 @@ import pytest
 import contad
 from contad import NotHolomorphicError, grad, jvp, vjp
 from contad.engines import engine_names
-from contad.errors import OutputError, RuleError, UnsupportedError
+from contad.errors import OutputError, OverlapError, RuleError, UnsupportedError
 from contad.testing import expect_ad
 
 C = 1.3 - 0.7j
@@ -52,6 +52,19 @@ def test_trees():
     assert found["c"][0] == pytest.approx(2.0 * C * np.sum(np.abs(Z) ** 2) + 2.0j)
     assert found["c"][1] is None
     assert found["b"] == C.imag
+
+
+def test_one_array_twice():
+    f = lambda z, w: np.sum(np.abs(z * w))  # noqa: E731
+    for found in (*grad(f, (0, 1))(Z, Z), *grad(lambda p: f(*p))((Z, Z)), *grad(f, (0, 1))(Z, Z[:])):
+        np.testing.assert_allclose(found, Z)
+
+    def g(z, w):
+        z.real[0] = 0.3
+        return f(z, w)
+
+    with pytest.raises(OverlapError, match="arguments 0 and 1 overlap in memory"):
+        grad(g, (0, 1))(Z, Z)
 
 
 def test_ravel_has_both_parts():
