@@ -215,7 +215,11 @@ class AsPairs:
             return a / (1.0 + abs(a))
         x, y = a
         r = 1.0 + np.hypot(x, y)
-        return x / r, y / r
+        return (x + 0.0 * y) / r, (y - 0.0 * x) / r
+
+    @staticmethod
+    def by_real(x, y, u):  # to NumPy u is u + 0j, which decides the signs of zeros
+        return x * u - y * 0.0, x * 0.0 + y * u
 
     @staticmethod
     def shift(a):
@@ -228,7 +232,7 @@ class AsPairs:
         return self.scaled((x + u, y + v))
 
     def negative(self, a):
-        return tuple(x * -2.0 for x in a) if isinstance(a, tuple) else -2.0 * a
+        return self.by_real(*a, -2.0) if isinstance(a, tuple) else -2.0 * a
 
     def subtract(self, a, b):
         return self.add(a, tuple(-part for part in b) if isinstance(b, tuple) else -b)
@@ -302,14 +306,14 @@ class AsPairs:
         if not isinstance(a, tuple):
             return np.sin(a) * 0.5
         x, y = a
-        return np.sin(x) * np.cosh(y) * 0.5, np.cos(x) * np.sinh(y) * 0.5
+        return self.by_real(np.sin(x) * np.cosh(y), np.cos(x) * np.sinh(y), 0.5)
 
     def tanh(self, a):
         if not isinstance(a, tuple):
             return np.tanh(a) * 0.5
         x, y = a
         d = np.cosh(2.0 * x) + np.cos(2.0 * y)
-        return np.sinh(2.0 * x) / d * 0.5, np.sin(2.0 * y) / d * 0.5
+        return self.by_real(np.sinh(2.0 * x) / d, np.sin(2.0 * y) / d, 0.5)
 
     def cube(self, a):
         return self.times(self.times(a, a), a)
@@ -383,8 +387,7 @@ class AsPairs:
         return self.scaled(self.times_matrix(FOURIER, a))
 
     def ifft(self, a):
-        x, y = self.times_matrix(np.conj(FOURIER) * 3.0**-0.5, a)
-        return x * 0.5, y * 0.5
+        return self.by_real(*self.times_matrix(np.conj(FOURIER) * 3.0**-0.5, a), 0.5)
 
     def rfft(self, a):
         x, y = self.times_matrix(FOURIER[:2], a)
@@ -400,7 +403,8 @@ class AsPairs:
         return self.scaled(self.times(self.each(np.sum, a), b))
 
     def einsum(self, a, b):
-        return self.scaled(self.times(a, self.conj(b)))
+        z = self.times(a, self.conj(b))  # NumPy adds to 0.0, which makes 0.0 of -0.0
+        return self.scaled(tuple(x + 0.0 for x in z) if isinstance(z, tuple) else z)
 
     def where(self, a, b):
         return self.each(lambda x, u: np.where(MASK, x, u), a, b)
@@ -470,10 +474,7 @@ class AsPairs:
             a *= 0.5
             return
         (x, y), (u, v) = a, _split(b)
-        x += u
-        y += v
-        x *= 0.5
-        y *= 0.5
+        x[...], y[...] = self.by_real(x + u, y + v, 0.5)
 
     def total(self, a):
         if not isinstance(a, tuple):

@@ -236,6 +236,18 @@ def test_elements_of_object_arrays_refuse_complex_numbers():
     np.testing.assert_allclose(found, grad(lambda z: np.sum(np.abs(1j * z + z.imag)))(Z))
 
 
+@pytest.mark.parametrize("engine", ["closures", "records"])
+@pytest.mark.parametrize("f", [
+    lambda x: np.where(x > 0.0, x, Z), lambda x: np.concatenate([x, Z]), lambda x: np.stack([x, Z]),
+    lambda x: np.append(x, 1j), lambda x: np.select([x > 0.0], [x], Z), lambda x: np.hstack([Z, x]),
+])  # fmt: skip
+def test_object_arrays_of_real_and_complex_numbers_keep_their_parts(f, engine):
+    g = lambda x: np.sum(f(x).imag) + np.sum(f(x).real ** 2)
+    value, gradient = contad.value_and_grad(g, engine=engine)(X)
+    assert value == pytest.approx(g(X))
+    np.testing.assert_allclose(gradient, grad(g)(X))
+
+
 def test_a_list_does_not_become_an_object_array_unseen():
     with contad.settings(rewrite=False), pytest.raises(LostDerivativeError, match="np.stack or contad.array"):
         grad(lambda z: np.sum(np.array([z, 2.0 * z]).imag))(C)
