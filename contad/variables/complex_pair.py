@@ -227,6 +227,9 @@ def join(x: Value, y: Value) -> Any:
     >>> join(1.5, -0.0)
     (1.5-0j)
     """
+    kind = x.__class__
+    if kind is y.__class__ and kind is not np.ndarray and hasattr(kind, "_make_view") and x.shape == y.shape:
+        return ComplexArray(x, y)  # the usual case: two arrays of variables
     if _is_number(x) and _is_number(y):
         return complex(x, y)
     if not (hasattr(x, "shape") and hasattr(y, "shape")) and not (_has_axes(x) or _has_axes(y)):
