@@ -9,7 +9,7 @@ from numba import types
 from numba.core.errors import NumbaError, TypingError, UnsupportedBytecodeError
 from numba.core.registry import cpu_target
 from numba.core.typeconv import Conversion
-from numba.extending import overload, overload_method, register_jitable
+from numba.extending import overload, overload_attribute, overload_method, register_jitable
 
 from contad.compile.compiling import INTERNAL_OPTIONS
 
@@ -94,6 +94,16 @@ def add_overload_method(kind: Any, name: str, **options: Any) -> Callable[[Calla
 
     def register(typing: Callable[..., Any]) -> Callable[..., Any]:
         overload_method(kind, name, **options)(_bare(typing))
+        return typing
+
+    return register
+
+
+def add_overload_attribute(kind: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`overload_attribute(kind, name)`, likewise."""
+
+    def register(typing: Callable[..., Any]) -> Callable[..., Any]:
+        overload_attribute(kind, name)(_bare(typing))
         return typing
 
     return register
