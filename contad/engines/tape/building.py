@@ -47,7 +47,7 @@ from contad.compile.machine_code import njit
 from contad.engines.tape import conversions, operations
 from contad.engines.tape.arrays import constants_of, copy_in_order, lift, lift_dual, lift_dual_pairs, lift_pairs
 from contad.engines.tape.arrays import readonly, tangents, values
-from contad.engines.tape.tape_array_records import take_adjoint, take_adjoints
+from contad.engines.tape.tape_array_records import take_adjoint, take_adjoints, take_pairs
 from contad.engines.tape.guard import guard, seed, seed_number
 from contad.engines.tape.tape_sweep import sweep
 from contad.engines.tape.variables import COMPLEX_OF, DUAL, VARIABLE, dual, pair, variable
@@ -292,9 +292,8 @@ class TapeRecipe:
                 j += 1
                 lines.append(f"    c{j} = c{j - 1} + {_write_cells(leaf)}")
                 if is_complex(leaf.type) and is_array(leaf.type):
-                    found = f"take_adjoints(header, c{j - 1}, np.empty(2 * {leaf.text}.size)).view(np.complex128)"
-                    found = f"{found}.reshape({leaf.text}.shape)"
-                    return f"({found}.real.copy(), {found}.imag.copy())" if request.parts else found
+                    found = f"take_pairs(header, c{j - 1}, {leaf.text}.shape)"
+                    return found if request.parts else f"join_parts(*{found})"
                 if is_complex(leaf.type):
                     return self.pair([f"take_adjoint(header, c{j - 1}{x})" for x in ("", " + 1")], leaf.type)
                 if not is_array(leaf.type):
