@@ -166,6 +166,14 @@ MATRIX_ROWS = ROWS | {row.name: row for row in (
     _row("least_squares_rows", "lstsq: a(m, n), b(m, k), rcond() -> x(n, k), squares(k), s(p), rank()"),
 )}  # fmt: skip
 
+# rows on pairs of a real and an imaginary part, which only generated source calls
+PAIR_ROWS = {row.name: row for row in (
+    _row("fourier_rows", "fourier: a(m, n), b(m, n), scale(), inverse? -> real(m, n), imag(m, n)"),
+    _row("fourier_rows", "half_fourier: a(m, n), scale(), inverse?, count -> real(m, count), imag(m, count)"),
+    _row("fourier_rows", "real_fourier: a(m, n), b(m, n), scale(), inverse?, count -> z(m, count)"),
+    _row("fourier_rows", "cosines: a(m, n), kind, norm, sine?, orthogonal? -> z(m, n)"),
+)}  # fmt: skip
+
 
 # ---- operations along lines ------------------------------------------------------------------------------------------
 _ELEMENTS, _LINES = "m * n * k", "m * k"

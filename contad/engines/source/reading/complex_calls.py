@@ -14,7 +14,7 @@ from numba import types
 from contad.engines.source.ir.entries import Complex, Method, Object, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import AND, DIVIDE, MULTIPLY, OR, SELECT, function_of
 from contad.engines.source.ir.ssa import FLOAT, Value
-from contad.engines.source.reading.call_site import METHODS, READERS, CallSite, is_none
+from contad.engines.source.reading.call_site import COMPLEX_READERS, METHODS, READERS, CallSite, is_none
 from contad.engines.source.reading.complex_numbers import ZERO, ComplexNumbers, has_axes, join, promote
 from contad.engines.source.reading.reader import Reader
 
@@ -96,7 +96,7 @@ def read_call(site: CallSite, function: Any, read: Read) -> Any:
     """The result of a function; `read` reads one of real numbers and arrays."""
     if any(map(_is_single, [*site.arguments, *site.keywords.values()])):
         site.refuse("{node}, which rounds to complex64", "use complex128")
-    special = _SPECIAL.get(function)
+    special = COMPLEX_READERS.get(function)
     if special is not None:
         return special(site)
     if any(function is f for f in _BY_PARTS):
@@ -105,7 +105,6 @@ def read_call(site: CallSite, function: Any, read: Read) -> Any:
     return site.refuse(f"the call of {name!r} with complex numbers", "write it with +, -, *, / or real functions")
 
 
-_SPECIAL: dict[Any, Callable[[CallSite], Any]] = {}
 _LINEAR = (
     "cumsum diff reshape ravel transpose roll concatenate stack vstack hstack column_stack flip flipud fliplr "
     "expand_dims atleast_1d atleast_2d trace diag repeat swapaxes ascontiguousarray squeeze take tile"
@@ -138,14 +137,14 @@ def _by_parts(site: CallSite, function: Any, read: Read) -> Complex:
     return join(found)
 
 
-def _reads(names: str | None, *functions: Any, **facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def reads_complex(names: str | None, *functions: Any, **facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Let a function read calls of these functions; it gets the site, the arguments by these names, and the facts."""
 
     def declare(read: Callable[..., Any]) -> Callable[..., Any]:
         def take(site: CallSite) -> Any:
             return read(site, *(site.arguments if names is None else site.take(names)), **facts)
 
-        _SPECIAL.update(dict.fromkeys(functions, take))
+        COMPLEX_READERS.update(dict.fromkeys(functions, take))
         return read
 
     return declare
@@ -160,7 +159,7 @@ def _take(site: CallSite, x: Any) -> Complex:
 
 
 # ---- new numbers and arrays ------------------------------------------------------------------------------------------
-@_reads("real imag", complex, np.complex128)
+@reads_complex("real imag", complex, np.complex128)
 def _make(site: CallSite, real: Any, imag: Any) -> Complex:
     x, y = _take(site, real), Complex(ZERO, ZERO) if imag is None else _take(site, imag)
     if has_axes(x) or has_axes(y):
@@ -169,16 +168,16 @@ def _make(site: CallSite, real: Any, imag: Any) -> Complex:
     return Complex(numbers.minus(x.real, y.imag), numbers.plus(x.imag, y.real))
 
 
-@_reads("shape dtype", np.zeros, fill="zeros")
-@_reads("shape dtype", np.ones, fill="ones")
-@_reads("shape dtype", np.empty, fill="empty")
+@reads_complex("shape dtype", np.zeros, fill="zeros")
+@reads_complex("shape dtype", np.ones, fill="ones")
+@reads_complex("shape dtype", np.empty, fill="empty")
 def _create(site: CallSite, shape: Any, dtype: Any, fill: str) -> Complex:
     return site.reader.complex.create(fill, site.lengths(shape))
 
 
-@_reads("a dtype", np.zeros_like, fill="zeros")
-@_reads("a dtype", np.ones_like, fill="ones")
-@_reads("a dtype", np.empty_like, fill="empty")
+@reads_complex("a dtype", np.zeros_like, fill="zeros")
+@reads_complex("a dtype", np.ones_like, fill="ones")
+@reads_complex("a dtype", np.empty_like, fill="empty")
 def _create_like(site: CallSite, a: Any, dtype: Any, fill: str) -> Any:
     """A new array with the shape of another one; one of them is complex."""
     numbers = site.reader.complex
@@ -190,7 +189,7 @@ def _create_like(site: CallSite, a: Any, dtype: Any, fill: str) -> Any:
     return site.builder.create(fill, shape, site.dtype(dtype))
 
 
-@_reads("shape fill_value dtype", np.full)
+@reads_complex("shape fill_value dtype", np.full)
 def _full(site: CallSite, shape: Any, value: Any, dtype: Any) -> Complex:
     if not is_none(dtype) and not is_dtype(dtype):
         site.refuse("the dtype in {node}", "use np.complex128")
@@ -199,8 +198,8 @@ def _full(site: CallSite, shape: Any, value: Any, dtype: Any) -> Complex:
     return made
 
 
-@_reads("a dtype", np.asarray)
-@_reads("a dtype", np.array)
+@reads_complex("a dtype", np.asarray)
+@reads_complex("a dtype", np.array)
 def _array(site: CallSite, given: Any, dtype: Any) -> Complex:
     """np.array of a list of numbers, or of lists of them; for an array, its copy."""
     if not is_none(dtype) and not is_dtype(dtype):
@@ -227,62 +226,62 @@ def _is_row(x: Any) -> bool:
     return isinstance(x, tuple) and not isinstance(x, Complex)
 
 
-@_reads("a", np.copy)
+@reads_complex("a", np.copy)
 def _copy(site: CallSite, a: Any) -> Complex:
     return site.reader.complex.copy(_take(site, a))
 
 
-@_reads("x", len)
+@reads_complex("x", len)
 def _length(site: CallSite, x: Any) -> Any:
     if not isinstance(x, Complex):
         return constant(len(x))
     return site.reader.complex.shape(x)[0] if has_axes(x) else site.refuse("{node}")
 
 
-@_reads("x y", divmod)
-@_reads(None, max, min)
+@reads_complex("x y", divmod)
+@reads_complex(None, max, min)
 def _refuse(site: CallSite, *given: Any) -> Any:
     site.refuse("{node} of complex numbers", "give real numbers")
 
 
-@_reads("iterable start", enumerate)
-@_reads(None, zip)
+@reads_complex("iterable start", enumerate)
+@reads_complex(None, zip)
 def _iterate(site: CallSite, *given: Any) -> Any:
     return READERS[zip if site.node.func.id == "zip" else enumerate](site)  # type: ignore[attr-defined]
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
-@_reads("x", np.real, name="real")
-@_reads("x", np.imag, name="imag")
+@reads_complex("x", np.real, name="real")
+@reads_complex("x", np.imag, name="imag")
 def _part(site: CallSite, x: Any, name: str) -> Any:
     if name == "real" and (is_number(x) or is_array(x)):
         return x
     return site.reader.complex.part(_take(site, x), name)
 
 
-@_reads("x", np.conj)
+@reads_complex("x", np.conj)
 def _conjugate(site: CallSite, x: Any) -> Any:
     is_real = is_number(x) or is_array(x)
     return x if is_real else site.reader.complex.conjugate(_take(site, x))
 
 
-@_reads("x", abs, np.absolute)
+@reads_complex("x", abs, np.absolute)
 def _modulus(site: CallSite, x: Any) -> Any:
     return site.reader.complex.modulus(_take(site, x))
 
 
-@_reads("x", np.angle, cmath.phase)
+@reads_complex("x", np.angle, cmath.phase)
 def _angle(site: CallSite, x: Any) -> Any:
     return site.reader.complex.angle(_take(site, x))
 
 
-@_reads("x", cmath.polar)
+@reads_complex("x", cmath.polar)
 def _polar(site: CallSite, x: Any) -> Any:
     z, numbers = _take(site, x), site.reader.complex
     return numbers.modulus(z), numbers.angle(z)
 
 
-@_reads("r phi", cmath.rect)
+@reads_complex("r phi", cmath.rect)
 def _rect(site: CallSite, r: Any, phi: Any) -> Complex:
     numbers = site.reader.complex
     if not (is_number(r) and is_number(phi)):
@@ -335,7 +334,7 @@ def _operate(site: CallSite, operator: str) -> Any:
 
 
 def _declare(function: Any, read: Callable[..., Any], fact: Any) -> None:
-    _SPECIAL[function] = lambda site: read(site, fact)
+    COMPLEX_READERS[function] = lambda site: read(site, fact)
 
 
 for _name, _function in _ELEMENTWISE.items():
@@ -346,7 +345,7 @@ for _name, _operator in _BINARY.items():
     _declare(getattr(np, _name), _operate, _operator)
 
 
-@_reads("condition x y", np.where)
+@reads_complex("condition x y", np.where)
 def _where(site: CallSite, condition: Any, x: Any, y: Any) -> Complex:
     a, b = _take(site, x), _take(site, y)
     if not (is_number(condition) or is_array(condition)):
@@ -355,8 +354,8 @@ def _where(site: CallSite, condition: Any, x: Any, y: Any) -> Complex:
 
 
 # ---- reductions and products -----------------------------------------------------------------------------------------
-@_reads("a axis", np.sum, is_mean=False)
-@_reads("a axis", np.mean, is_mean=True)
+@reads_complex("a axis", np.sum, is_mean=False)
+@reads_complex("a axis", np.mean, is_mean=True)
 def _sum(site: CallSite, a: Any, axis: Any, is_mean: bool) -> Complex:
     """The sum or mean of all elements, in one loop, or along an axis."""
     x, numbers = _take(site, a), site.reader.complex
@@ -374,13 +373,13 @@ def _sum(site: CallSite, a: Any, axis: Any, is_mean: bool) -> Complex:
     return Complex(*(part if part is ZERO else site.apply(DIVIDE, part, size) for part in found))
 
 
-@_reads("a", np.prod)
+@reads_complex("a", np.prod)
 def _product(site: CallSite, a: Any) -> Complex:
     x = _take(site, a)
     return site.reader.complex.running_product(x) if has_axes(x) else site.refuse("{node}", "give an array")
 
 
-@_reads("iterable start", sum)
+@reads_complex("iterable start", sum)
 def _sum_of(site: CallSite, given: Any, start: Any) -> Any:
     """The builtin sum, of a tuple, a list display or a vector."""
     total: Any = constant(0) if start is None else start
@@ -391,12 +390,12 @@ def _sum_of(site: CallSite, given: Any, start: Any) -> Any:
     return total
 
 
-@_reads("a b", np.dot)
+@reads_complex("a b", np.dot)
 def _dot(site: CallSite, a: Any, b: Any) -> Complex:
     return site.reader.complex.binary("MatMult", a, b, site.node)
 
 
-@_reads("a b", np.vdot)
+@reads_complex("a b", np.vdot)
 def _vdot(site: CallSite, a: Any, b: Any) -> Any:
     """The sum of conj(a) b of two vectors, in one loop."""
     x, y, numbers = _take(site, a), _take(site, b), site.reader.complex
@@ -405,7 +404,7 @@ def _vdot(site: CallSite, a: Any, b: Any) -> Any:
     return numbers.total(numbers.multiply(numbers.conjugate(x), y))
 
 
-@_reads("a b", np.outer)
+@reads_complex("a b", np.outer)
 def _outer(site: CallSite, a: Any, b: Any) -> Any:
     x, y, numbers = _take(site, a), _take(site, b), site.reader.complex
     if not (has_axes(x) and has_axes(y)) or any(v.kind.ndim > 1 for v in (*x, *y)):
@@ -415,7 +414,7 @@ def _outer(site: CallSite, a: Any, b: Any) -> Any:
     return numbers.compute(numbers.multiply(numbers.view(x, [whole, new]), numbers.view(y, [new, whole])))
 
 
-@_reads("a b", np.linalg.solve)
+@reads_complex("a b", np.linalg.solve)
 def _solve(site: CallSite, a: Any, b: Any) -> Complex:
     """The solution of a system of twice as many real equations, [[A, -B], [B, A]] (x, y) = (c, d)."""
     numbers, builder = site.reader.complex, site.builder
@@ -439,7 +438,7 @@ def _solve(site: CallSite, a: Any, b: Any) -> Complex:
     return join(builder.view(found, [half, *rest]) for half in (low, high))
 
 
-@_reads("a", np.linalg.inv)
+@reads_complex("a", np.linalg.inv)
 def _invert(site: CallSite, a: Any) -> Complex:
     x, numbers = site.reader.complex.compute(_take(site, a)), site.reader.complex
     one = numbers.create("zeros", [site.builder.length(x.real, 0)] * 2)
@@ -448,7 +447,7 @@ def _invert(site: CallSite, a: Any) -> Complex:
     return _solve(site, x, one)
 
 
-@_reads("x", np.linalg.norm)
+@reads_complex("x", np.linalg.norm)
 def _norm(site: CallSite, x: Any) -> Value:
     numbers = site.reader.complex
     z = _take(site, x)
