@@ -115,4 +115,12 @@ ROW_CALLS = {call.name: call for call in (
         "fourier(a, b, scale, inverse) -> real, imag", "half_fourier(a, scale, inverse, count) -> real, imag",
         "real_fourier(a, b, scale, inverse, count) -> z", "cosines(a, kind, norm, sine, orthogonal) -> z",
     )),
+    *(_call(f"contad.kernels.complex_matrices.{text}", text.partition("(")[0], **facts) for text, facts in (
+        ("complex_det(a, b) -> real, imag", {"checks": "require_square(a)"}),
+        ("complex_slogdet(a, b) -> real, imag, log", {"checks": "require_square(a)", "is_finite": False}),
+        ("complex_eigh(a, b) -> w, real, imag", {"checks": "require_square(a)", "reads_all": False}),
+        ("complex_eig(a, b) -> w_real, w_imag, real, imag", {"checks": "require_square(a)"}),
+        ("complex_svd(a, b) -> u_real, u_imag, s, real, imag", {"reads_all": False}),
+        ("complex_qr(a, b) -> q_real, q_imag, real, imag", {"reads_all": False}),
+    )),
 )}  # fmt: skip

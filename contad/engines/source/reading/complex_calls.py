@@ -14,6 +14,7 @@ from numba import types
 from contad.engines.source.ir.entries import Complex, Method, Object, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import AND, DIVIDE, MULTIPLY, OR, SELECT, function_of
 from contad.engines.source.ir.ssa import FLOAT, Value
+from contad.engines.source.reading import shape_calls  # noqa: F401  (the reader of flatten)
 from contad.engines.source.reading.call_site import COMPLEX_READERS, METHODS, READERS, CallSite, is_none
 from contad.engines.source.reading.complex_numbers import ZERO, ComplexNumbers, has_axes, join, promote
 from contad.engines.source.reading.reader import Reader
@@ -150,7 +151,7 @@ def reads_complex(names: str | None, *functions: Any, **facts: Any) -> Callable[
     return declare
 
 
-def _take(site: CallSite, x: Any) -> Complex:
+def take_complex(site: CallSite, x: Any) -> Complex:
     """An argument as a complex one."""
     found = promote(site.builder, x)
     if not isinstance(found, Complex):
@@ -161,7 +162,7 @@ def _take(site: CallSite, x: Any) -> Complex:
 # ---- new numbers and arrays ------------------------------------------------------------------------------------------
 @reads_complex("real imag", complex, np.complex128)
 def _make(site: CallSite, real: Any, imag: Any) -> Complex:
-    x, y = _take(site, real), Complex(ZERO, ZERO) if imag is None else _take(site, imag)
+    x, y = take_complex(site, real), Complex(ZERO, ZERO) if imag is None else take_complex(site, imag)
     if has_axes(x) or has_axes(y):
         site.refuse("{node} of an array", "use .astype(np.complex128), or a + 1j * b")
     numbers = site.reader.complex
@@ -206,19 +207,19 @@ def _array(site: CallSite, given: Any, dtype: Any) -> Complex:
         site.refuse("{node}, which drops imaginary parts", "take .real")
     numbers = site.reader.complex
     if isinstance(given, Complex) or is_array(given):
-        x = _take(site, given)
+        x = take_complex(site, given)
         if not has_axes(x):
             site.refuse("{node} of a number", "give an array")
         return numbers.copy(x)
     rows = [x if _is_row(x) else (x,) for x in given] if _is_row(given) else []
     nested = bool(rows) and all(map(_is_row, given))
-    if not rows or len({len(row) for row in rows}) != 1 or any(has_axes(_take(site, x)) for row in rows for x in row):
+    if not rows or len({len(row) for row in rows}) != 1 or any(has_axes(take_complex(site, x)) for row in rows for x in row):
         site.refuse("{node}", "give a list of numbers, or of lists of numbers of one length")
     lengths = [len(rows), len(rows[0])] if nested else [len(rows)]
     made = numbers.create("empty", list(map(constant, lengths)))
     for k, row in enumerate(rows):
         for j, x in enumerate(row):
-            numbers.put(made, [constant(k), constant(j)][: len(lengths)], _take(site, x))
+            numbers.put(made, [constant(k), constant(j)][: len(lengths)], take_complex(site, x))
     return made
 
 
@@ -228,7 +229,7 @@ def _is_row(x: Any) -> bool:
 
 @reads_complex("a", np.copy)
 def _copy(site: CallSite, a: Any) -> Complex:
-    return site.reader.complex.copy(_take(site, a))
+    return site.reader.complex.copy(take_complex(site, a))
 
 
 @reads_complex("x", len)
@@ -256,28 +257,28 @@ def _iterate(site: CallSite, *given: Any) -> Any:
 def _part(site: CallSite, x: Any, name: str) -> Any:
     if name == "real" and (is_number(x) or is_array(x)):
         return x
-    return site.reader.complex.part(_take(site, x), name)
+    return site.reader.complex.part(take_complex(site, x), name)
 
 
 @reads_complex("x", np.conj)
 def _conjugate(site: CallSite, x: Any) -> Any:
     is_real = is_number(x) or is_array(x)
-    return x if is_real else site.reader.complex.conjugate(_take(site, x))
+    return x if is_real else site.reader.complex.conjugate(take_complex(site, x))
 
 
 @reads_complex("x", abs, np.absolute)
 def _modulus(site: CallSite, x: Any) -> Any:
-    return site.reader.complex.modulus(_take(site, x))
+    return site.reader.complex.modulus(take_complex(site, x))
 
 
 @reads_complex("x", np.angle, cmath.phase)
 def _angle(site: CallSite, x: Any) -> Any:
-    return site.reader.complex.angle(_take(site, x))
+    return site.reader.complex.angle(take_complex(site, x))
 
 
 @reads_complex("x", cmath.polar)
 def _polar(site: CallSite, x: Any) -> Any:
-    z, numbers = _take(site, x), site.reader.complex
+    z, numbers = take_complex(site, x), site.reader.complex
     return numbers.modulus(z), numbers.angle(z)
 
 
@@ -286,7 +287,7 @@ def _rect(site: CallSite, r: Any, phi: Any) -> Complex:
     numbers = site.reader.complex
     if not (is_number(r) and is_number(phi)):
         site.refuse("{node}", "give two real numbers")
-    return numbers.multiply(_take(site, r), numbers.exp(Complex(ZERO, site.builder.as_float(phi))))
+    return numbers.multiply(take_complex(site, r), numbers.exp(Complex(ZERO, site.builder.as_float(phi))))
 
 
 # ---- elementwise functions -------------------------------------------------------------------------------------------
@@ -320,7 +321,7 @@ _BINARY = {
 def _elementwise(site: CallSite, function: Callable[[ComplexNumbers, Complex], Any]) -> Any:
     x = site.only()
     return (
-        function(site.reader.complex, _take(site, x)) if x is not None else site.refuse(remedy="give the number only")
+        function(site.reader.complex, take_complex(site, x)) if x is not None else site.refuse(remedy="give the number only")
     )
 
 
@@ -347,7 +348,7 @@ for _name, _operator in _BINARY.items():
 
 @reads_complex("condition x y", np.where)
 def _where(site: CallSite, condition: Any, x: Any, y: Any) -> Complex:
-    a, b = _take(site, x), _take(site, y)
+    a, b = take_complex(site, x), take_complex(site, y)
     if not (is_number(condition) or is_array(condition)):
         site.refuse("{node}", "give a condition and two numbers or arrays")
     return Complex(*(site.apply(SELECT, condition, p, q) for p, q in zip(a, b, strict=True)))
@@ -358,7 +359,7 @@ def _where(site: CallSite, condition: Any, x: Any, y: Any) -> Complex:
 @reads_complex("a axis", np.mean, is_mean=True)
 def _sum(site: CallSite, a: Any, axis: Any, is_mean: bool) -> Complex:
     """The sum or mean of all elements, in one loop, or along an axis."""
-    x, numbers = _take(site, a), site.reader.complex
+    x, numbers = take_complex(site, a), site.reader.complex
     if not has_axes(x):
         site.refuse("{node} of something that is no array", "give an array")
     if axis is not None:
@@ -375,7 +376,7 @@ def _sum(site: CallSite, a: Any, axis: Any, is_mean: bool) -> Complex:
 
 @reads_complex("a", np.prod)
 def _product(site: CallSite, a: Any) -> Complex:
-    x = _take(site, a)
+    x = take_complex(site, a)
     return site.reader.complex.running_product(x) if has_axes(x) else site.refuse("{node}", "give an array")
 
 
@@ -398,7 +399,7 @@ def _dot(site: CallSite, a: Any, b: Any) -> Complex:
 @reads_complex("a b", np.vdot)
 def _vdot(site: CallSite, a: Any, b: Any) -> Any:
     """The sum of conj(a) b of two vectors, in one loop."""
-    x, y, numbers = _take(site, a), _take(site, b), site.reader.complex
+    x, y, numbers = take_complex(site, a), take_complex(site, b), site.reader.complex
     if not (has_axes(x) and has_axes(y)) or any(v.kind.ndim > 1 for v in (*x, *y)):
         site.refuse("{node} of something that is no vector", "give vectors")
     return numbers.total(numbers.multiply(numbers.conjugate(x), y))
@@ -406,7 +407,7 @@ def _vdot(site: CallSite, a: Any, b: Any) -> Any:
 
 @reads_complex("a b", np.outer)
 def _outer(site: CallSite, a: Any, b: Any) -> Any:
-    x, y, numbers = _take(site, a), _take(site, b), site.reader.complex
+    x, y, numbers = take_complex(site, a), take_complex(site, b), site.reader.complex
     if not (has_axes(x) and has_axes(y)) or any(v.kind.ndim > 1 for v in (*x, *y)):
         site.refuse("{node} of something that is no vector", "give vectors")
     whole, new = (None, None, None), "None"
@@ -414,52 +415,11 @@ def _outer(site: CallSite, a: Any, b: Any) -> Any:
     return numbers.compute(numbers.multiply(numbers.view(x, [whole, new]), numbers.view(y, [new, whole])))
 
 
-@reads_complex("a b", np.linalg.solve)
-def _solve(site: CallSite, a: Any, b: Any) -> Complex:
-    """The solution of a system of twice as many real equations, [[A, -B], [B, A]] (x, y) = (c, d)."""
-    numbers, builder = site.reader.complex, site.builder
-    matrix, right = (numbers.compute(_take(site, x)) for x in (a, b))
-    matrix, right = (numbers.copy(x) if any(map(is_number, x)) else x for x in (matrix, right))
-    if not (is_array(matrix.real) and is_array(right.real)) or matrix.real.kind.ndim != 2:
-        site.refuse("{node} of something that is no matrix and no vector", "give arrays")
-    n = builder.length(matrix.real, 0)
-    twice = site.apply(MULTIPLY, n, constant(2))
-    low, high, rest = (None, n, None), (n, None, None), [(None, None, None)] * (right.real.kind.ndim - 1)
-    whole = builder.create("empty", [twice, twice], "float")
-    stacked = builder.create("empty", [twice, *site.arrays.shape(right.real)[1:]], "float")
-    minus = numbers.minus(ZERO, matrix.imag)
-    blocks: list[tuple[list[Any], Any]]
-    blocks = [([low, low], matrix.real), ([low, high], minus), ([high, low], matrix.imag), ([high, high], matrix.real)]
-    for spec, part in blocks:
-        site.arrays.fill(builder.view(whole, spec), part, site.node)
-    for half, part in ((low, right.real), (high, right.imag)):
-        site.arrays.fill(builder.view(stacked, [half, *rest]), part, site.node)
-    found = site.again(np.linalg.solve, whole, stacked)
-    return join(builder.view(found, [half, *rest]) for half in (low, high))
-
-
-@reads_complex("a", np.linalg.inv)
-def _invert(site: CallSite, a: Any) -> Complex:
-    x, numbers = site.reader.complex.compute(_take(site, a)), site.reader.complex
-    one = numbers.create("zeros", [site.builder.length(x.real, 0)] * 2)
-    at = site.arrays.shape(one.real)[:1]
-    site.arrays.over(at, lambda k: numbers.put(one, [k[0], k[0]], Complex(constant(1.0), ZERO)))
-    return _solve(site, x, one)
-
-
-@reads_complex("x", np.linalg.norm)
-def _norm(site: CallSite, x: Any) -> Value:
-    numbers = site.reader.complex
-    z = _take(site, x)
-    (total,) = numbers.fold([numbers.squared_modulus(z)], numbers.squared_modulus(z))
-    return numbers.by("sqrt", total)
-
-
 def _test(site: CallSite, function: Any) -> Any:
     """isnan, isinf or isfinite of the parts."""
     found = function_of(function)
     assert found is not None
-    parts = [site.apply(found, part) for part in _take(site, site.only())]
+    parts = [site.apply(found, part) for part in take_complex(site, site.only())]
     return site.apply(AND if function is np.isfinite else OR, *parts)
 
 

@@ -21,6 +21,7 @@ from contad.engines.source.ir.ssa import (
 from contad.engines.source.ir.walks import around, leaves, like, walk
 from contad.engines.source.planning.parts import divide
 from contad.engines.source.reading import (  # noqa: F401  (readers)
+    complex_matrix_calls,
     fourier_calls,
     joining_calls,
     matrix_calls,
