@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from contad.engines.source.ir.kink_functions import nowhere
-from contad.kernels import fourier_lines, spectral_kernels
+from contad.kernels import spectral_kernels
 from contad.kernels.rows.row_calls import ROW_CALLS
 from contad.ops import determinants, log_sums
 from contad.ops.close_values import NEAR
@@ -499,29 +499,3 @@ def softmax_along(a: Array, axis: int, z: Array, a_dot: Array) -> Array:
             else:
                 found[k, i] = z[k, i] * (a_dot[k, i] - total)
     return found
-
-
-def fourier(
-    a: Array, b: Array, scale: Real, inverse: bool, real: Array, imag: Array, a_dot: Array, b_dot: Array
-) -> tuple[Array, Array]:
-    """The transform is linear, and so are the following ones."""
-    return fourier_lines.fourier(a_dot, b_dot, scale, inverse)
-
-
-def half_fourier(
-    a: Array, scale: Real, inverse: bool, count: int, real: Array, imag: Array, a_dot: Array
-) -> tuple[Array, Array]:
-    """As `fourier`."""
-    return fourier_lines.half_fourier(a_dot, scale, inverse, count)
-
-
-def real_fourier(
-    a: Array, b: Array, scale: Real, inverse: bool, count: int, z: Array, a_dot: Array, b_dot: Array
-) -> Array:
-    """As `fourier`."""
-    return fourier_lines.real_fourier(a_dot, b_dot, scale, inverse, count)
-
-
-def cosines(a: Array, kind: int, norm: int, sine: bool, orthogonal: bool, z: Array, a_dot: Array) -> Array:
-    """As `fourier`."""
-    return fourier_lines.cosines(a_dot, kind, norm, sine, orthogonal)
