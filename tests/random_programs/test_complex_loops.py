@@ -26,7 +26,6 @@ def test_so_are_compiled_ones(count):
     assert not [text for seed in range(count) if (text := complex_loops.mismatch(seed, "generated"))]
 
 
-TAPE_TAKES_COMPLEX_NUMBERS = False  # until the engine `tape` does
 EAGER = ["matrix", "records", "closures", "forward", "recorded"]
 
 
@@ -42,7 +41,6 @@ def test_so_are_they_in_many_programs(way, start):
     assert not [text for seed in range(start, start + 50) if (text := complex_loops.mismatch(seed, way))]
 
 
-@pytest.mark.skipif(not TAPE_TAKES_COMPLEX_NUMBERS, reason="the tape does not take complex numbers")
 @pytest.mark.parametrize("count", shortened(2, 40))
 def test_the_tape_is_right(count):
     assert not [text for seed in range(count) if (text := complex_loops.mismatch(seed, "tape"))]
