@@ -7,7 +7,6 @@ in it Numba compiles operations on strings, which takes seconds in each process.
 import ctypes
 import functools
 
-from llvmlite.binding.executionengine import ExecutionEngine
 from numba.core import errors, ir
 from numba.core.codegen import ll
 from numba.core.targetconfig import TargetConfig
@@ -117,8 +116,8 @@ def _finding(find_module):
 
 def begin():
     """From now on, in this process."""
-    ExecutionEngine.add_module = _adding(ExecutionEngine.add_module)
-    ExecutionEngine._find_module_ptr = _finding(ExecutionEngine._find_module_ptr)
+    ll.ExecutionEngine.add_module = _adding(ll.ExecutionEngine.add_module)
+    ll.ExecutionEngine._find_module_ptr = _finding(ll.ExecutionEngine._find_module_ptr)
     TargetConfig.values, TargetConfig.__eq__ = _values, _equal
     TargetConfig.__hash__ = lambda flags: _hash_of(type(flags))
     for kind in (templates.AbstractTemplate, templates.CallableTemplate, templates.ConcreteTemplate):
