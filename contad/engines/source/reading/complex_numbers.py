@@ -228,6 +228,13 @@ class ComplexNumbers:
         turned = Complex(self.by("cos", x.imag), self.by("sin", x.imag))
         return turned if _is(x.real, 0.0) else self.multiply(Complex(self.by("exp", x.real), ZERO), turned)
 
+    def expm1(self, x: Complex) -> Complex:
+        """e^x - 1 = (e^a - 1) cos b - 2 sin^2(b / 2) + i e^a sin b."""
+        half = self.by("sin", self.times(x.imag, HALF))
+        less = self.times(constant(2.0), self.times(half, half))
+        real = self.minus(self.times(self.by("expm1", x.real), self.by("cos", x.imag)), less)
+        return Complex(real, self.times(self.by("exp", x.real), self.by("sin", x.imag)))
+
     def log(self, x: Complex) -> Complex:
         """log x = log |x| + i angle."""
         return Complex(self.by_rule(holomorphic.log_abs, x), self.angle(x))
