@@ -12,8 +12,17 @@ import numpy as np
 from numba import types
 
 from contad.engines.source.ir.entries import Complex, Method, Object, constant, is_array, is_number
-from contad.engines.source.ir.known_functions import AND, DIVIDE, MULTIPLY, OR, SELECT, function_of
-from contad.engines.source.ir.ssa import FLOAT, Value
+from contad.engines.source.ir.known_functions import (
+    AND,
+    COMPARISONS,
+    DIVIDE,
+    MULTIPLY,
+    OR,
+    REMAINDER,
+    SELECT,
+    function_of,
+)
+from contad.engines.source.ir.ssa import FLOAT, Check, Value
 from contad.engines.source.reading import shape_calls  # noqa: F401  (the reader of flatten)
 from contad.engines.source.reading.builder import WHOLE
 from contad.engines.source.reading.call_site import COMPLEX_READERS, METHODS, READERS, CallSite, is_none
@@ -24,6 +33,7 @@ Read = Callable[[Any, CallSite], Any]  # reads a function of real numbers and ar
 _DTYPES = (complex, np.complex128, types.complex128, np.dtype(np.complex128), "complex128", "complex", "c16", "D")
 _SINGLE = (np.complex64, types.complex64, np.dtype(np.complex64), "complex64", "c8", "F")
 _MAKERS = (complex, np.complex128)
+_ODD = "ValueError", "new type not compatible with array"
 _ALSO_REAL = (np.conj, np.real, np.imag, np.angle)
 _CMATH = tuple(x for x in vars(cmath).values() if callable(x))
 
@@ -102,7 +112,8 @@ def _view_as(site: CallSite, x: Any, dtype: Any) -> Any:
     if is_dtype(dtype) and isinstance(x, Complex):
         return x
     if is_dtype(dtype) and isinstance(x, Value) and x.is_array and x.kind.base == "float":
-        rest = [WHOLE] * (x.kind.ndim - 1)
+        rest, length = [WHOLE] * (x.kind.ndim - 1), site.builder.length(x, x.kind.ndim - 1)
+        site.builder.add(Check(site.apply(COMPARISONS["Eq"], site.apply(REMAINDER, length, constant(2)), constant(1)), _ODD))
         return join(site.builder.view(x, [*rest, tuple(part)]) for part in (even, odd))
     if isinstance(x, Complex) and has_axes(x) and site.dtype(dtype) == "float":
         z = site.reader.complex.compute(x)
