@@ -83,8 +83,8 @@ def in_objmode(kind: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         names = ", ".join(inspect.signature(function).parameters)
-        lines = ["with objmode(found=kind):", f"    found = function({names})", "return found"]
-        known = {"objmode": objmode, "kind": kind, "function": function}
+        lines = ["with objmode(found=of_result):", f"    found = in_python({names})", "return found"]
+        known = {"objmode": objmode, "of_result": kind, "in_python": function}
         overload_by_text(function, names, lambda *kinds: (lines, known))
         return function
 

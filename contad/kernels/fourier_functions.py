@@ -10,12 +10,12 @@ from contad.compile.overloads import overload_by_text
 from contad.kernels.fourier_lines import HAS_ROCKET
 from contad.ops._scipy import fft
 
-_ONE = "x, n=None, axis=-1, norm=None"
+_REST = "norm=None, overwrite_x=False, workers=None"
 _PARAMETERS = {
-    **dict.fromkeys(("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"), _ONE),
-    **dict.fromkeys(("fft2", "ifft2", "rfft2", "irfft2"), "x, s=None, axes=(-2, -1), norm=None"),
-    **dict.fromkeys(("fftn", "ifftn", "rfftn", "irfftn"), "x, s=None, axes=None, norm=None"),
-    **dict.fromkeys(("dct", "idct", "dst", "idst"), "x, type=2, n=None, axis=-1, norm=None"),
+    **dict.fromkeys(("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"), f"x, n=None, axis=-1, {_REST}"),
+    **dict.fromkeys(("fft2", "ifft2", "rfft2", "irfft2"), f"x, s=None, axes=(-2, -1), {_REST}"),
+    **dict.fromkeys(("fftn", "ifftn", "rfftn", "irfftn"), f"x, s=None, axes=None, {_REST}"),
+    **dict.fromkeys(("dct", "idct", "dst", "idst"), f"x, type=2, n=None, axis=-1, {_REST}, orthogonalize=None"),
     **dict.fromkeys(("fftshift", "ifftshift"), "x, axes=None"),
 }
 _TO_REAL = ("irfft", "hfft")

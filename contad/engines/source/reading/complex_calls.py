@@ -335,9 +335,15 @@ def _modulus(site: CallSite, *given: Any) -> Any:
     return _into(site, site.reader.complex.modulus(take_complex(site, x)), out)
 
 
-@reads_complex("x", np.angle, cmath.phase)
-def _angle(site: CallSite, x: Any) -> Any:
-    return site.reader.complex.angle(take_complex(site, x))
+@reads_complex("z deg", np.angle, cmath.phase)
+def _angle(site: CallSite, x: Any, deg: Any) -> Any:
+    """In radians, or in degrees."""
+    found = site.reader.complex.angle(take_complex(site, x))
+    if deg is None or (is_number(deg) and not deg.constant and deg.constant is not None):
+        return found
+    if not is_number(deg) or deg.constant is None:
+        site.refuse("the argument deg of {node}", "give it as a constant")
+    return site.apply(MULTIPLY, found, constant(180.0 / np.pi))
 
 
 @reads_complex("x", cmath.polar)
@@ -511,6 +517,25 @@ def _convolve(site: CallSite, a: Any, v: Any, mode: Any, function: Any) -> Compl
         numbers.minus(join_real(x.real, y.real), join_real(x.imag, y.imag)),
         numbers.plus(join_real(x.real, y.imag), join_real(x.imag, y.real)),
     ))  # fmt: skip
+
+
+@reads_complex("a", np.cumprod)
+def _running_products(site: CallSite, a: Any) -> Complex:
+    """The products of all elements up to each one of a vector."""
+    x, numbers = take_complex(site, a), site.reader.complex
+    x = numbers.copy(x)
+    if x.real.kind.ndim != 1:
+        site.refuse("{node} of an array with several axes", "give a vector")
+    one = Complex(constant(1.0), ZERO)
+
+    def multiply(k: Value, *before: Value) -> list[Value]:
+        found = numbers.multiply(Complex(*before), numbers.elements(x, [k]))
+        numbers.put(made, [k], found)
+        return [*found]
+
+    made = numbers.create("empty", numbers.shape(x))
+    site.builder.repeat(numbers.shape(x)[0], multiply, [*one])
+    return made
 
 
 @reads_complex("iterable start", sum)
