@@ -22,11 +22,13 @@ _TO_REAL = ("irfft", "hfft")
 _FROM_REAL = ("rfft", "ihfft")
 
 
+def call_scipy(name: str, *given: Any) -> Any:
+    """SciPy's function of that name, in C order."""
+    return np.ascontiguousarray(getattr(fft(), name)(*given))
+
+
 def _declare(name: str, parameters: str) -> None:
     names = [x.partition("=")[0].strip() for x in parameters.replace("(-2, -1)", "").split(",")]
-
-    def call(*given: Any) -> Any:
-        return np.ascontiguousarray(getattr(fft(), name)(*given))
 
     def write(x: Any, *kinds: Any) -> Any:
         is_complex = getattr(x, "dtype", None) == types.complex128
@@ -38,8 +40,10 @@ def _declare(name: str, parameters: str) -> None:
             return [f"return function({', '.join(names)})"], {"function": getattr(fft(), name)}
         keeps = name.startswith(("dct", "idct", "dst", "idst")) or (name.endswith("shift") and not is_complex)
         made = types.float64 if keeps or name.startswith(_TO_REAL) else types.complex128
-        known = {"objmode": objmode, "call": call, "kind": types.Array(made, x.ndim, "C")}
-        return ["with objmode(z=kind):", f"    z = call({', '.join(names)})", "return z"], known
+        # code from the disk finds `call_scipy` in this module
+        known = {"objmode": objmode, "call_scipy": call_scipy, "__name__": __name__}
+        known["of_result"] = types.Array(made, x.ndim, "C")
+        return ["with objmode(z=of_result):", f"    z = call_scipy({name!r}, {', '.join(names)})", "return z"], known
 
     overload_by_text(pkgutil.resolve_name(f"contad.scipy.fft.{name}"), parameters, write)
 

@@ -113,7 +113,8 @@ def _view_as(site: CallSite, x: Any, dtype: Any) -> Any:
         return x
     if is_dtype(dtype) and isinstance(x, Value) and x.is_array and x.kind.base == "float":
         rest, length = [WHOLE] * (x.kind.ndim - 1), site.builder.length(x, x.kind.ndim - 1)
-        site.builder.add(Check(site.apply(COMPARISONS["Eq"], site.apply(REMAINDER, length, constant(2)), constant(1)), _ODD))
+        odd_one = site.apply(REMAINDER, length, constant(2))
+        site.builder.add(Check(site.apply(COMPARISONS["Eq"], odd_one, constant(1)), _ODD))
         return join(site.builder.view(x, [*rest, tuple(part)]) for part in (even, odd))
     if isinstance(x, Complex) and has_axes(x) and site.dtype(dtype) == "float":
         z = site.reader.complex.compute(x)
@@ -175,7 +176,9 @@ def _by_parts(site: CallSite, function: Any, read: Read) -> Complex:
     return join(found)
 
 
-def reads_complex(names: str | None, *functions: Any, **facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def reads_complex(
+    names: str | None, *functions: Any, **facts: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Let a function read calls of these functions; it gets the site, the arguments by these names, and the facts."""
 
     def declare(read: Callable[..., Any]) -> Callable[..., Any]:
@@ -275,7 +278,8 @@ def _array(site: CallSite, given: Any, dtype: Any) -> Complex:
         return numbers.copy(x)
     rows = [x if _is_row(x) else (x,) for x in given] if _is_row(given) else []
     nested = bool(rows) and all(map(_is_row, given))
-    if not rows or len({len(row) for row in rows}) != 1 or any(has_axes(take_complex(site, x)) for row in rows for x in row):
+    holds_arrays = any(has_axes(take_complex(site, x)) for row in rows for x in row)
+    if not rows or len({len(row) for row in rows}) != 1 or holds_arrays:
         site.refuse("{node}", "give a list of numbers, or of lists of numbers of one length")
     lengths = [len(rows), len(rows[0])] if nested else [len(rows)]
     made = numbers.create("empty", list(map(constant, lengths)))

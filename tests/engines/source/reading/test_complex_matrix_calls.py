@@ -28,9 +28,11 @@ ROWS = [
     "np.linalg.pinv(c, 1e-14)[1, 0].imag",
     "x, squares, rank, s = np.linalg.lstsq(b, c[0]); x[1].imag + squares[0] + s[1] + rank",
     "z = np.linalg.cholesky(a @ a.conj().T + np.eye(3)); z[2, 1].imag + z[1, 1].real * abs(z[2, 0])",
-    "np.linalg.norm(a) + np.linalg.norm(v, 1) + np.linalg.norm(a, 2) + np.linalg.norm(v, np.inf) + np.linalg.norm(a, 1)",
+    "np.linalg.norm(a) + np.linalg.norm(v, 1) + np.linalg.norm(a, 2)",
+    "np.linalg.norm(v, np.inf) + np.linalg.norm(a, 1)",
     "np.linalg.matrix_power(a, 3)[0, 1].imag + np.linalg.matrix_power(a, -2)[0, 1].imag",
-    "np.kron(a, b)[4, 5].imag + np.kron(v, v)[3].imag + np.trace(a).imag", "np.roots(v)[0].imag + np.roots(c[0])[1].imag",
+    "np.kron(a, b)[4, 5].imag + np.kron(v, v)[3].imag + np.trace(a).imag",
+    "np.roots(v)[0].imag + np.roots(c[0])[1].imag",
 ]  # fmt: skip
 
 

@@ -26,7 +26,8 @@ def loss(*calls):
 
 
 ROWS = [
-    loss("fft(z * z)", "ifft(z, norm='ortho')", "fft(x)"), loss("fft(z, 3)", "fft(z, 8)", "ifft(z, n=4, norm='forward')"),
+    loss("fft(z * z)", "ifft(z, norm='ortho')", "fft(x)"),
+    loss("fft(z, 3)", "fft(z, 8)", "ifft(z, n=4, norm='forward')"),
     loss("rfft(x * x)", "rfft(x, 5)", "ihfft(x, norm='ortho')", "rfft(x, 9, norm='forward')"),
     "np.sum(irfft(z) ** 2) + np.sum(irfft(z, 5) ** 3) + np.sum(hfft(z, 12, norm='ortho') * np.arange(12.0))",
     loss("fft(a, axis=0)", "ifft(a, 3, 1)", "fft2(a)", "ifft2(a, (3, 3), (1, 0))", "fftn(a, norm='ortho')"),
