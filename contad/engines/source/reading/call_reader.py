@@ -101,7 +101,7 @@ class CallReader:
         self.progress.line = node.lineno
         if isinstance(called, Method):
             if complex_calls.concerns(called, site) and class_instances.class_of(called.array) is None:
-                return complex_calls.read_method(site, called, self._library_function)
+                return complex_calls.read_method(site, called, self.library_function)
             return self.method(called, site)
         if isinstance(called, Local):
             return self.inline_local(called, site)
@@ -141,7 +141,7 @@ class CallReader:
             or (isinstance(function, type) and hasattr(function, "_fields"))
         )
         if not own and complex_calls.concerns(function, site):
-            return complex_calls.read_call(site, function, self._library_function)
+            return complex_calls.read_call(site, function, self.library_function)
         if isinstance(function, MakesDerivatives):
             return read_transform(site, function)
         if isinstance(function, MakesRules):
@@ -160,9 +160,9 @@ class CallReader:
             return self._make_named(function, site)
         if owns(function) or is_tied_loop(function) or function is largest:  # contad's bodies that call each other
             return site.inline(function, site.arguments, site.keywords)
-        return self._library_function(function, site)
+        return self.library_function(function, site)
 
-    def _library_function(self, function: Any, site: CallSite) -> Any:
+    def library_function(self, function: Any, site: CallSite) -> Any:
         """The result of a function of NumPy, Python or contad."""
         module = getattr(function, "__module__", "").partition(".")[0] if isinstance(function, FunctionType) else ""
         if module not in ("", "numpy", "numba") and function not in READERS:
