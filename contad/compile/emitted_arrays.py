@@ -128,5 +128,7 @@ class EmitNewArrays(FunctionPass):
 def _is_numpy(known: Any, x: Any) -> bool:
     """Whether a name is that of an attribute of NumPy."""
     named = known[x.name][0]
-    is_attribute = isinstance(named, ir.Expr) and named.op == "getattr"
-    return is_attribute and getattr(known[named.value.name][0], "value", None) is np
+    if not isinstance(named, ir.Expr) or named.op != "getattr":
+        return False
+    owner = known[named.value.name][0]
+    return isinstance(owner, (ir.Global, ir.FreeVar)) and owner.value is np
