@@ -66,18 +66,18 @@ def _lower_zeros(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 # ---- another shape ---------------------------------------------------------------------------------------------------
-def reshaped(array: Any, shape: Any) -> Any:
+def reshape(array: Any, shape: Any) -> Any:
     """array.reshape(shape), for a shape without a -1."""
     return array.reshape(shape)
 
 
-@type_callable(reshaped)
-def _type_of_reshaped(context):  # type: ignore[no-untyped-def]
+@type_callable(reshape)
+def _type_of_reshape(context):  # type: ignore[no-untyped-def]
     return lambda array, shape: array.copy(ndim=len(shape))
 
 
-@lower_builtin(reshaped, types.Array, types.BaseTuple)
-def _lower_reshaped(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+@lower_builtin(reshape, types.Array, types.BaseTuple)
+def _lower_reshape(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     kind, made = signature.args[0], signature.return_type
     if kind.layout != "C":
         return array_reshape(context, builder, signature, args)

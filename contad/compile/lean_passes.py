@@ -79,7 +79,7 @@ class RewriteTyped(NopythonRewrites):
 
 
 def _define_names(blocks: Any) -> None:
-    """Define each name in each scope, as Numba does, which looks in the scope of each block, and nearly all have one."""
+    """Define each name in each scope, as Numba does for each block; nearly all blocks have the same scope."""
     used = {x.name: x for block in blocks for statement in block.body for x in statement.list_vars()}
     for scope in {id(block.scope): block.scope for block in blocks}.values():
         for name, x in used.items():
@@ -95,10 +95,10 @@ def list_names_quickly() -> Iterator[None]:
     """Inside, Numba lists the names in a statement without a call for each of its parts. The caller holds its lock."""
     before = ir.Inst._rec_list_vars
 
-    def list_names(self: Any, part: Any) -> list[Any]:
+    def list_names(statement: Any, part: Any) -> list[Any]:
         kind = type(part)
         if kind not in (dict, list, tuple):
-            return list(before(self, part))
+            return list(before(statement, part))
         found = []
         for x in part.values() if kind is dict else part:
             kind = type(x)
@@ -107,7 +107,7 @@ def list_names_quickly() -> Iterator[None]:
             elif kind is ir.Expr:
                 found += list_names(x, x._kws)
             elif kind not in _WITHOUT_NAMES:
-                found += self._rec_list_vars(x)
+                found += statement._rec_list_vars(x)
         return found
 
     ir.Inst._rec_list_vars = list_names

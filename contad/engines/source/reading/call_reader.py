@@ -75,7 +75,7 @@ def _is_text(x: Any) -> bool:
     return isinstance(x, Object) and isinstance(x.value, str)
 
 
-def _known(entry: Any) -> Any:
+def _fix_flag(entry: Any) -> Any:
     """An argument; as an object if it is a known truth value, so that the callee has no branch for the other one."""
     is_known = isinstance(entry, Value) and entry.kind == BOOL and entry.constant is not None
     return Object(bool(entry.constant)) if is_known else entry
@@ -294,7 +294,7 @@ class CallReader:
 
     def call_shared(self, scope: Scope, flags: Flags, given: Environment, node: ast.AST) -> Any:
         """The result of a function that keeps its own derivative; None if it has to be inlined."""
-        arguments = tuple(_known(given[name]) for name in scope.names)
+        arguments = tuple(_fix_flag(given[name]) for name in scope.names)
         kinds = kinds_of(arguments)
         callee = None if kinds is None else self.callee(scope, flags, kinds)
         if callee is None or (callee.is_inlined and flags.fastmath == self.progress.flags.fastmath):

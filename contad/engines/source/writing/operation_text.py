@@ -141,7 +141,7 @@ class ExpressionWriter:
             return expression("np.transpose(array, axes)", array=array, axes=tuple_of(o.axes))
         if isinstance(o, ssa.Reshaped):
             shape = tuple_of([self.writer.text(x) for x in o.inputs[1:]])
-            return expression("reshaped(array, shape)", array=array, shape=shape)
+            return expression("reshape(array, shape)", array=array, shape=shape)
         parts: list[ast.expr] = []
         for part in o.spec:
             if part == ssa.NEW_AXIS:

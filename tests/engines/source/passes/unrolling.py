@@ -112,7 +112,9 @@ def _arguments() -> list[tuple[object, ...]]:
     places = (np.arange(99.0) // 40, np.arange(99.0) % 3, np.array([0, 0, 0, 0, 1, 1, 1, 2, 0.0] * 11))
     row = np.array([0.25, 4.0, 1.0])
     return [
-        (row, row.copy(), row[:], row.copy(), 0.5 * np.arange(99), g, np.arange(3), 1.0, n) for g in places for n in (-3, 0, 3, 8, 9)
+        (row, row.copy(), row[:], row.copy(), 0.5 * np.arange(99), g, np.arange(3), 1.0, n)
+        for g in places
+        for n in (-3, 0, 3, 8, 9)
     ]
 
 
