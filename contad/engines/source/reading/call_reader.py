@@ -24,7 +24,7 @@ from contad.engines.source.ir.entries import (
     is_number,
     same,
 )
-from contad.engines.source.ir.ssa import Call, SourceFunction, Value
+from contad.engines.source.ir.ssa import BOOL, Call, SourceFunction, Value
 from contad.engines.source.ir.tree_queries import key, nodes_in
 from contad.engines.source.ir.walks import leaves, map_tree
 from contad.engines.source.reading import class_instances, complex_calls, points, structured_arrays
@@ -73,6 +73,12 @@ def _as_tuple(node: ast.expr) -> ast.expr:
 
 def _is_text(x: Any) -> bool:
     return isinstance(x, Object) and isinstance(x.value, str)
+
+
+def _fix_flag(entry: Any) -> Any:
+    """An argument; as an object if it is a known truth value, so that the callee has no branch for the other one."""
+    is_known = isinstance(entry, Value) and entry.kind == BOOL and entry.constant is not None
+    return Object(bool(entry.constant)) if is_known else entry
 
 
 def _evaluate(function: Any, given: list[Any]) -> Value | None:
@@ -288,7 +294,7 @@ class CallReader:
 
     def call_shared(self, scope: Scope, flags: Flags, given: Environment, node: ast.AST) -> Any:
         """The result of a function that keeps its own derivative; None if it has to be inlined."""
-        arguments = tuple(given[name] for name in scope.names)
+        arguments = tuple(_fix_flag(given[name]) for name in scope.names)
         kinds = kinds_of(arguments)
         callee = None if kinds is None else self.callee(scope, flags, kinds)
         if callee is None or (callee.is_inlined and flags.fastmath == self.progress.flags.fastmath):
