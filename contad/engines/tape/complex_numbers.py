@@ -174,18 +174,11 @@ def declare(function: Any, arity: int, text: str, **known: Any) -> None:
 
     def write(*kinds: Any) -> Any:
         n = getattr(kinds[-1], "literal_value", None)
-        if not meets_for(function, kinds):
+        if not meets(*kinds):
             return None
         return (["return z * z"], known) if "power" in text and n == 2 else ([*lines, f"return {text}"], known)
 
     overload_by_text(function, ", ".join(names), write, prefer_literal="power" in text)
-
-
-def meets_for(function: Any, kinds: Any) -> bool:
-    """Whether these arguments make a function one of complex numbers; functions of `cmath` always are."""
-    if getattr(function, "__module__", "") == "cmath":
-        return all(isinstance(x, NUMBERS) for x in kinds) and any(isinstance(x, (Active, ActivePair)) for x in kinds)
-    return meets(*kinds)
 
 
 _IN_CMATH = {"arccos": "acos", "arcsin": "asin", "arctan": "atan", "arcsinh": "asinh", "arctanh": "atanh",
