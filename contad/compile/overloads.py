@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from numba import types
+from numba import objmode, types
 from numba.core.errors import NumbaError, TypingError, UnsupportedBytecodeError
 from numba.core.registry import cpu_target
 from numba.core.typeconv import Conversion
@@ -76,6 +76,19 @@ def overload_by_text(function: Any, parameters: str, write: Callable[..., Any], 
     known: dict[str, Any] = {"choose": choose}
     exec(f"def typing({parameters}):\n    return choose({', '.join(signature.parameters)})\n", known)
     add_overload(function, **options)(known["typing"])
+
+
+def in_objmode(kind: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let compiled code call a Python function in objmode; the result has this type."""
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        names = ", ".join(inspect.signature(function).parameters)
+        lines = ["with objmode(found=kind):", f"    found = function({names})", "return found"]
+        known = {"objmode": objmode, "kind": kind, "function": function}
+        overload_by_text(function, names, lambda *kinds: (lines, known))
+        return function
+
+    return declare
 
 
 def stand_in(plain: Any, parameters: str, write: Callable[..., Any]) -> Any:

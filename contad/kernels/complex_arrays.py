@@ -13,6 +13,7 @@ from numba.extending import lower_builtin, type_callable
 from numpy.typing import NDArray
 
 from contad.compile.emitting import cgutils, impl_ret_borrowed, ir, make_array, pack
+from contad.compile.overloads import in_machine_code
 from contad.variables.complex_pair import ROUNDING
 
 _PART, _PAIR = 8, 16  # bytes
@@ -94,3 +95,32 @@ def is_holomorphic(
         gap = max(gap, np.hypot(c + b, d - a))
         largest = max(largest, np.hypot(a, b), np.hypot(c, d))
     return gap <= ROUNDING * largest
+
+
+# ---- the rows of kernels ---------------------------------------------------------------------------------------------
+@in_machine_code
+def join_rows(x, y, sign):  # type: ignore[no-untyped-def]
+    """The matrix x + i y, or x - i y."""
+    z = np.empty(x.shape, np.complex128)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            z[i, j] = complex(x[i, j], sign * y[i, j])
+    return z
+
+
+@in_machine_code
+def write_parts(z, scale, sign, real, imag):  # type: ignore[no-untyped-def]
+    """real + i sign imag = scale z"""
+    for i in range(z.shape[0]):
+        for j in range(z.shape[1]):
+            real[i, j] = scale * z[i, j].real
+            imag[i, j] = sign * scale * z[i, j].imag
+
+
+@in_machine_code
+def add_rows(x, scale, x_bar):  # type: ignore[no-untyped-def]
+    """x_bar += scale x, unless x_bar is empty because it is not needed."""
+    if x_bar.size != 0:
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                x_bar[i, j] += scale * x[i, j]
