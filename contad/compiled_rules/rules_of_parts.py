@@ -25,7 +25,15 @@ def is_complex(kind: Any) -> bool:
     return isinstance(getattr(kind, "dtype", kind), types.Complex)
 
 
-class HolomorphicParts(WithParts):
+class _Called(WithParts):
+    """An operation that only compiled code calls; Numba takes callable objects for functions."""
+
+    def __call__(self, *args: Any) -> Any:
+        """Its value."""
+        return self.compiled_parts().value(*args)
+
+
+class HolomorphicParts(_Called):
     """A holomorphic scalar rule at complex numbers, as an operation with a reverse rule."""
 
     def __init__(self, rule: ScalarRule) -> None:
@@ -54,7 +62,7 @@ class HolomorphicParts(WithParts):
 holomorphic_parts = functools.cache(HolomorphicParts)
 
 
-class RuleOfParts(WithParts):
+class RuleOfParts(_Called):
     """The rule of real parts for a call of another rule with arguments of these types."""
 
     def __init__(self, rule: WithParts, plain: tuple[Any, ...]) -> None:
@@ -83,7 +91,8 @@ class RuleOfParts(WithParts):
             places += [n] * (1 + is_complex(kind))
         of_rule = tuple(dict.fromkeys(places[k] for k in wanted))
         known: dict[str, Any] = {"np": np, "join_parts": join_parts, "value_": parts.value, "forward_": parts.forward}
-        joined = ", ".join(_join(_split_name(name, kind), kind) for name, kind in zip(self.names, self.plain, strict=True))
+        arguments = zip(self.names, self.plain, strict=True)
+        joined = ", ".join(_join(_split_name(name, kind), kind) for name, kind in arguments)
         given = ", ".join(self.given)
         text = f"def value({given}):\n    z = value_({joined})\n    return {_pack(self.z)}\n"
         text += f"def forward({given}):\n    z, saved = forward_({joined})\n"
