@@ -26,6 +26,12 @@ def test_so_are_compiled_ones(count):
     assert not [text for seed in range(count) if (text := complex_loops.mismatch(seed, "generated"))]
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("start", range(0, 60, 10))
+def test_so_are_those_of_the_tape(start):
+    assert not [text for seed in range(start, start + 10) if (text := complex_loops.mismatch(seed, "tape"))]
+
+
 def _without_cross(self, x, y):
     return Complex(self.minus(self.times(x.real, y.real), self.times(x.imag, y.imag)), self.times(x.real, y.imag))
 

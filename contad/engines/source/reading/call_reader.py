@@ -10,6 +10,7 @@ from numba import types
 
 from contad.compile.dispatchers import is_dispatcher
 from contad.compiled_rules.callables import is_checkpoint
+from contad.compiled_rules.rules_of_parts import holomorphic_parts
 from contad.engines.source.analysis.shared_callees import Callee, callee_of, key_of, kinds_of
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
@@ -56,6 +57,7 @@ from contad.rules.compilable import (
     WrittenOut,
     is_in_bodies,
 )
+from contad.rules.scalar_rule import ScalarRule
 
 # functions whose argument may be a list display
 _LISTED = (np.array, np.asarray, np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack, sum)
@@ -146,7 +148,10 @@ class CallReader:
             or is_made(function)
             or (isinstance(function, type) and hasattr(function, "_fields"))
         )
-        if not own and complex_calls.concerns(function, site):
+        if isinstance(function, ScalarRule) and complex_calls.concerns(function, site):
+            of_numpy = next((u for u in function.ufuncs if not isinstance(u, str)), function)
+            function = holomorphic_parts(function) if function.holomorphic else of_numpy
+        if not own and not isinstance(function, WithParts) and complex_calls.concerns(function, site):
             return complex_calls.read_call(site, function, self.library_function)
         if isinstance(function, MakesDerivatives):
             return read_transform(site, function)
