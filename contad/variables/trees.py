@@ -182,10 +182,25 @@ def real_leaf(leaf: Value, what: str) -> Value:
                 raise UnsupportedError(f"{what}: an element of an array is an array itself; use a list of arrays")
             checked[k] = real_leaf(leaf[k], what)
         return checked
-    raise UnsupportedError(
+    error = LibraryArrayError if is_of_library(leaf) else UnsupportedError
+    raise error(
         f"{what}: expected real numbers, or lists, tuples, dicts and arrays of them; got {kind_of(leaf)}"
         f"{_how_to_differentiate(leaf)}"
     )
+
+
+class LibraryArrayError(UnsupportedError):
+    """An argument is an array of a library other than NumPy, which only the engine `arrays` takes."""
+
+
+def is_of_library(x: object) -> bool:
+    """Whether this is an array of a library other than NumPy."""
+    if isinstance(x, (np.ndarray, np.generic, Carrier, float, int, type)):
+        return False
+    kind = type(x)
+    if hasattr(kind, "tocsr") and not hasattr(kind, "__array_namespace__"):  # SciPy's sparse arrays
+        return False
+    return any(hasattr(kind, name) for name in ("__array_namespace__", "__array_function__", "__torch_function__"))
 
 
 def _how_to_differentiate(x: object) -> str:
@@ -202,7 +217,7 @@ def _how_to_differentiate(x: object) -> str:
 
 def plain_leaf(what: str, name: str, leaf: Value) -> Value:
     """A leaf of cotangents or tangents: a float, a float array, or numbers of outer levels."""
-    if isinstance(leaf, Array):
+    if isinstance(leaf, Array) or is_of_library(leaf):
         return leaf
     if subclass_of_arrays(leaf):
         expected = f"a plain array, {plain_form(leaf)}"
@@ -247,6 +262,9 @@ def scalar_output(y: Nested, what: str, level: Level | None = None) -> Real:
         _require_level(y, what, level)
         return y
     if isinstance(y, (np.ndarray, Array)) and y.shape == ():
+        if isinstance(y, Array) and y._owner.takes_any:
+            _require_level(y, what, level)
+            return y
         return scalar_output(y[()], what, level)
     if y is None:
         raise OutputError(f"{what} returned None; return the value to differentiate")
