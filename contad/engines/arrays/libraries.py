@@ -26,6 +26,7 @@ from contad.variables.open_types import ArrayValue, Function, Rule, Value
 _ENGINE = "contad.engines.arrays."
 _COPIED = ("contad.ops.", "contad.rules.vectorised", _ENGINE)  # and functions of users
 _NAMES = {"jaxlib": "jax"}
+_SORTS = ("sort", "argsort")
 _SHAPES = ("shape", "ndim", "size")
 _MATH = {"fabs": "abs", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2", "acosh": "arccosh",
          "asinh": "arcsinh", "atanh": "arctanh", "pow": "power"}  # fmt: skip
@@ -66,7 +67,7 @@ class Library:
         self._copies: dict[Any, Any] = {}
         self._forms: dict[Rule, Any] = {}
         self.fold = self.rebind(cotangents.fold)
-        for name in ("embed", "is_writable", "cast", "masked", "routed"):
+        for name in ("embed", "adopt", "is_writable", "cast", "masked", "routed"):
             setattr(self, name, self.rebind(getattr(numpy_names, name)))
 
     def __repr__(self) -> str:
@@ -77,6 +78,19 @@ class Library:
         if self.is_numpy or self.dispatches or not isinstance(dtype, (type, str, np.dtype)):
             return dtype
         return getattr(self.xp, np.dtype(dtype).name)
+
+    @property
+    def format(self) -> str:
+        """The name of the format of sparse arrays."""
+        return self.kind.__name__.lower()
+
+    def positions_at(self, shape: tuple[int, ...], key: Any) -> np.ndarray:
+        """The positions in C order of the elements at an index."""
+        return np.arange(math.prod(shape)).reshape(shape)[key].reshape(-1)
+
+    def unravel(self, positions: np.ndarray, shape: tuple[int, ...]) -> Any:
+        """The coordinates of positions in C order."""
+        return np.stack(np.unravel_index(positions, shape))
 
     def on_host(self, x: Any) -> np.ndarray:
         """A list or an array of NumPy as one."""
@@ -245,11 +259,11 @@ class Names:
             own: Any = original if hasattr(self._native, name) or library.name != "dask" else None
             if (name in numpy_names.CREATION or name in _SHAPES) and not prefix:
                 own = library.rebind(written)
-        elif written is not None and not (library.name == "jax" and name not in numpy_names.CREATION):
+        elif written is not None and (library.name != "jax" or name in numpy_names.CREATION or name in _SORTS):
             own = library._copy(written)
         else:
-            own = getattr(self._native, numpy_names.STANDARD.get(name, name), None)
-            own = getattr(self._native, name, None) if own is None else own
+            own = getattr(self._native, name, None)
+            own = getattr(self._native, numpy_names.STANDARD.get(name, name), None) if own is None else own
         if own is None:
             own = refusal(f"{self._module.__name__.replace('numpy', 'np', 1)}.{name}", library)
         return unless_variable(original, own)
@@ -284,13 +298,15 @@ class Math:
 
     def __getattr__(self, name: str) -> Any:
         original = getattr(math, name)
-        own = getattr(self._names, _MATH.get(name, name), None) if callable(original) else None
+        ufunc = _MATH.get(name, name)
+        if not isinstance(getattr(np, ufunc, None), np.ufunc):
+            return original
+        own = getattr(self._names, ufunc)
 
         def call(*args: Value) -> Value:
-            plain = all(isinstance(x, (int, float)) for x in args) or not hasattr(np, _MATH.get(name, name))
-            return original(*args) if plain or own is None else own(*args)
+            return original(*args) if all(isinstance(x, (int, float)) for x in args) else own(*args)
 
-        return call if callable(original) else original
+        return call
 
 
 # ---- which library ---------------------------------------------------------------------------------------------------

@@ -305,6 +305,8 @@ def keep_read(rule: Rule, mine: Sequence[int], z: Value, values: Sequence[Value]
 
 def settle(library: Library, t: Value, shape: tuple[int, ...], dtype: Any) -> Value:
     """A cotangent in the shape and the dtype of its operand."""
+    if library.name == "sparse" and not isinstance(t, Carrier):
+        t = library.adopt(t)
     if getattr(t, "shape", ()) != shape:
         t = library.fold(t, shape)
     if dtype is not None and getattr(t, "dtype", dtype) != dtype:

@@ -148,10 +148,10 @@ class LibraryVar(Array):
 
     def reshape(self, *shape: Option, order: str = "C", copy: Option = None) -> ArrayValue:
         new = shape[0] if len(shape) == 1 else shape
-        return self._view_by(MOVEMENTS[np.reshape], new, order=order)
+        return self._view_by(MOVEMENTS[np.reshape], new, **_order(order))
 
     def ravel(self, order: str = "C") -> ArrayValue:
-        return self._view_by(MOVEMENTS[np.reshape], (-1,), order=order)
+        return self._view_by(MOVEMENTS[np.reshape], (-1,), **_order(order))
 
     def transpose(self, *axes: Option) -> ArrayValue:
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
@@ -300,6 +300,10 @@ def _drop_axes(y: LibraryVar, n: int) -> LibraryVar:
 
 def _embed(y: LibraryVar, shape: tuple[int, ...], key: Key) -> Value:
     return y._owner.perform(EMBEDDING, y, (shape, key), {})
+
+
+def _order(order: str) -> Options:
+    return {} if order == "C" else {"order": order}
 
 
 def _is_real_float(dtype: Any) -> bool:

@@ -72,11 +72,11 @@ def move_back(z_bar: Value, shape: Any, source: Option, destination: Option) -> 
 
 
 def reshape_back(z_bar: Value, shape: Any, new: Option = None, order: str = "C", **more: Option) -> Value:
-    return np.reshape(z_bar, shape, order=order)
+    return np.reshape(z_bar, shape) if order == "C" else np.reshape(z_bar, shape, order=order)
 
 
 def ravel_back(z_bar: Value, shape: Any, order: str = "C") -> Value:
-    return np.reshape(z_bar, shape, order=order)
+    return np.reshape(z_bar, shape) if order == "C" else np.reshape(z_bar, shape, order=order)
 
 
 def give_axes(z_bar: Value, shape: Any, axis: Option = None) -> Value:

@@ -51,6 +51,9 @@ def full_(shape: Option, value: Value, dtype: Option = None) -> ArrayValue:
 
 
 def eye_(n: int, m: Option = None, k: int = 0, dtype: Option = None) -> ArrayValue:
+    if library.name == "dask":
+        columns = np.arange(n if m is None else m)[None, :]
+        return np.where(np.arange(n)[:, None] + k == columns, 1.0, 0.0)
     return xp.eye(n, m, k=k, **_new(dtype))
 
 
@@ -359,6 +362,8 @@ def clip_(a: ArrayValue, low: Value = None, high: Value = None) -> ArrayValue:
 
 # ---- reductions ------------------------------------------------------------------------------------------------------
 def sum_(a: Value, axis: Option = None, dtype: Option = None, keepdims: bool = False) -> ArrayValue:
+    if "bool" in str(getattr(a, "dtype", "")):
+        a = xp.astype(a, library.dtype_of(np.int64))
     return xp.sum(a, axis=axis, dtype=getattr(a, "dtype", None) if dtype is None else dtype, keepdims=keepdims)
 
 
@@ -455,6 +460,10 @@ def is_writable() -> bool:
 
 def embed(z_bar: ArrayValue, shape: tuple[int, ...], key: Key) -> ArrayValue:
     """Zeros of a shape, to which z_bar is added at an index: the transpose of indexing."""
+    if library.name == "sparse":
+        flat = np.reshape(adopt(z_bar), (-1,))
+        where = library.positions_at(shape, key)[flat.coords[0]]
+        return library.kind(library.unravel(where, shape), flat.data, shape)
     keys = key if isinstance(key, tuple) else (key,)
     advanced = [k for k in keys if hasattr(k, "shape") and len(k.shape)]
     zeros = np.zeros(shape, getattr(z_bar, "dtype", None))
@@ -475,3 +484,22 @@ def embed(z_bar: ArrayValue, shape: tuple[int, ...], key: Key) -> ArrayValue:
 def copy(a: ArrayValue) -> ArrayValue:
     """A copy of an array."""
     return np.array(a) if library.is_numpy else a.copy() if library.dispatches else xp.asarray(a, copy=True)
+
+
+def adopt(x: ArrayValue) -> ArrayValue:
+    """An array that an operation has made dense, or with another fill value, as the library's sparse one."""
+    if library.name != "sparse":
+        return np.asarray(x)
+    if not isinstance(x, library.kind):
+        return xp.asarray(x).asformat(library.format)
+    return x if x.fill_value == 0.0 else xp.asarray(x.todense()).asformat(library.format)
+
+
+# ---- linear algebra --------------------------------------------------------------------------------------------------
+def linalg_norm_(x: ArrayValue, ord: Option = None, axis: Option = None, keepdims: bool = False) -> ArrayValue:
+    if ord is None and axis is None:
+        return xp.sqrt(xp.sum(x * x, keepdims=keepdims))
+    if isinstance(axis, tuple) or (axis is None and len(x.shape) == 2):
+        axes = (-2, -1) if axis is None else axis
+        return xp.linalg.matrix_norm(xp.moveaxis(x, axes, (-2, -1)), ord="fro" if ord is None else ord)
+    return xp.linalg.vector_norm(x, ord=2 if ord is None else ord, axis=axis, keepdims=keepdims)
