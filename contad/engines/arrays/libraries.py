@@ -6,6 +6,7 @@ is written once, for NumPy, and a copy of it runs on PyTorch, JAX or any array o
 """
 
 import contextlib
+import dis
 import math
 import sys
 from types import FunctionType, ModuleType
@@ -15,7 +16,8 @@ import numpy as np
 
 from contad.engines.arrays import numpy_names
 from contad.errors import UnsupportedError
-from contad.ops import cotangents
+from contad.ops import cotangents, reductions
+from contad.rules import vectorised
 from contad.rules.array_rule import ArrayRule
 from contad.rules.definition import bind_captured, captured_values, copy_under, looked_up
 from contad.rules.scalar_rule import ScalarRule
@@ -112,6 +114,8 @@ class Library:
             return self._copy(instead)
         if x is np:
             return self.np
+        if isinstance(x, np.errstate):
+            return contextlib.nullcontext()
         if x is math:
             return Math(self.np)
         if isinstance(x, (ScalarRule, ArrayRule)):
@@ -145,12 +149,17 @@ class Library:
 
     def _caller(self, rule: Rule) -> Function:
         """A rule inside the body of another one: on variables an operation, on arrays its value."""
+        value: Any = None
+
         def call(*args: Value, **options: Any) -> Value:
+            nonlocal value
             for x in args:
                 if isinstance(x, Carrier):
                     return rule(*args, **options)
-            form = self.array_form(rule) if isinstance(rule, ArrayRule) else self.form(rule)
-            return form.value(*args, **options)
+            if value is None:
+                is_array = isinstance(rule, ArrayRule)
+                value = self.rebind_body(rule.function) if is_array else self._value_of(rule)
+            return value(*args, **options)
 
         self._copies[rule] = call
         return call
@@ -183,6 +192,10 @@ class Library:
             return getattr(self.np, ufunc.__name__)
         if isinstance(ufunc, str):
             return self.special(ufunc.rpartition(".")[2])
+        if any(i.opname.startswith(("POP_JUMP", "JUMP", "FOR")) for i in dis.get_instructions(rule.function)):
+            raise UnsupportedError(
+                f"{rule.name}: its value is computed number by number, which arrays of {self.name} do not allow"
+            )
         return self._copy(rule.function)
 
     def special(self, name: str) -> Function:
@@ -271,11 +284,18 @@ class Names:
 
 def unless_variable(original: Function, own: Function) -> Function:
     """A function of a library that leaves variables, among its arguments or in lists of them, to NumPy's protocol."""
+    creates = original.__name__ in numpy_names.CREATION
+
     def call(*args: Value, **options: Any) -> Value:
         for x in args:
             kind = x.__class__
-            if issubclass(kind, Carrier) or ((kind is list or kind is tuple) and any(isinstance(y, Carrier) for y in x)):
+            if issubclass(kind, Carrier):
                 return original(*args, **options)
+            if kind is list or kind is tuple:
+                if any(isinstance(y, Carrier) for y in x) or (
+                    x is args[0] and not creates and all(isinstance(y, int) for y in x)  # a shape
+                ):
+                    return original(*args, **options)
         return own(*args, **options)
 
     call.__name__ = original.__name__
@@ -338,5 +358,6 @@ def namespace_of(x: ArrayValue) -> Any:
 
 INSTEAD: dict[Any, FunctionType] = {  # functions that look at values, and those that do not
     number.scale: numpy_names.masked, cotangents.scale: numpy_names.masked, number.route: numpy_names.routed,
-    cotangents.all_finite: numpy_names.all_finite, dtypes.dtype_beside: numpy_names.dtype_beside,
+    cotangents.all_finite: numpy_names.all_finite, reductions.freedom: numpy_names.freedom,
+    vectorised.mend: numpy_names.leave, dtypes.dtype_beside: numpy_names.dtype_beside,
 }  # fmt: skip

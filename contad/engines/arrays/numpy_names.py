@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.ops.cotangents import kept_shape
 from contad.variables.number import Carrier
 from contad.variables.open_types import ArrayValue, Key, Option, Value
 
@@ -170,7 +171,7 @@ def broadcast_to_(a: Value, shape: Option) -> ArrayValue:
 
 
 def broadcast_arrays_(*arrays: ArrayValue) -> Any:
-    return tuple(xp.broadcast_arrays(*arrays))
+    return tuple(xp.broadcast_arrays(*map(asarray_, arrays)))
 
 
 def flip_(a: ArrayValue, axis: Option = None) -> ArrayValue:
@@ -237,6 +238,8 @@ def take_along_axis_(a: ArrayValue, indices: ArrayValue, axis: int = -1) -> Arra
 def where_(condition: ArrayValue, x: Value, y: Value) -> ArrayValue:
     if isinstance(x, (float, int)) and isinstance(y, (float, int)):
         x = full_((), x)
+    if "bool" not in str(getattr(condition, "dtype", "bool")):
+        condition = condition != 0.0
     return xp.where(condition, *as_two(x, y))
 
 
@@ -383,7 +386,11 @@ def std_(a: ArrayValue, axis: Option = None, ddof: float = 0, keepdims: bool = F
     return xp.std(a, axis=axis, correction=ddof, keepdims=keepdims)
 
 
-def max_(a: ArrayValue, axis: Option = None, keepdims: bool = False) -> ArrayValue:
+def max_(a: Value, axis: Option = None, keepdims: bool = False, initial: Option = None, where: Option = None) -> Value:
+    if where is not None:
+        a = where_(where, a, initial)
+    if initial is not None and math.prod(a.shape) == 0:
+        return full_((), initial)
     return xp.max(a, axis=axis, keepdims=keepdims)
 
 
@@ -441,6 +448,17 @@ def routed(d: Value, p: Value) -> Value:
 def all_finite(x: Value) -> bool:
     """True: products of matrices are those of the library."""
     return True
+
+
+def freedom(a: ArrayValue, axis: Option, ddof: float) -> float:
+    """n - ddof; at least 0."""
+    n = math.prod(a.shape) // builtins.max(math.prod(kept_shape(tuple(a.shape), axis)), 1)
+    return float(builtins.max(n - ddof, 0))
+
+
+def leave(z: ArrayValue, *others: Value) -> ArrayValue:
+    """z: the values are those of the library."""
+    return z
 
 
 def dtype_beside(x: Value, *others: Value) -> Any:
