@@ -34,13 +34,14 @@ from contad.functions.user_call import form_of, positional, positions, require_n
 from contad.ops.close_values import LOST, was_lost
 from contad.ops.kinks import choose_first
 from contad.transforms.jacobians import by_columns, find_lost
+from contad.transforms.library_derivatives import on_library, push_forward
 from contad.variables.activation import activate, seeds
 from contad.variables.complex_pair import is_complex
 from contad.variables.layout import OVERLAPPING
 from contad.variables.number import Carrier, map_numbers, peek
 from contad.variables.open_types import Function, Nested, Options
 from contad.variables.overlaps import hand_on_marks, set_apart
-from contad.variables.stack import enter, leave
+from contad.variables.stack import enter, forget, leave
 from contad.variables.trees import LibraryArrayError, Tree, flatten, lower, output_leaves, plain_leaf, scalar_output
 from contad.variables.var import Var
 
@@ -134,6 +135,7 @@ class _Gradient:
         except BaseException as error:
             leave(s, error)
             if error.__class__ is LibraryArrayError and self.engine is None:
+                forget(error)
                 return self._on_arrays(args, kwargs)
             raise
         gradient = gradients[0] if self.single else tuple(gradients)
@@ -284,9 +286,10 @@ def vjp(f: Function, *primals: Nested, has_aux: bool = False, engine: str | None
     run = function.runnable()
     try:
         recorded = Recorded(run, primals, what, engine_class(engine), has_aux)
-    except LibraryArrayError:
+    except LibraryArrayError as error:
         if engine is not None:
             raise
+        forget(error)
         recorded = Recorded(run, primals, what, engine_class(ARRAYS), has_aux)
 
     def find(found: Nested, z_bar: Nested) -> Nested:
@@ -352,6 +355,8 @@ def jvp(
         raise TypeError(
             f"{what}: primals and tangents must be tuples of one length, one entry per argument of f: {form_of('jvp')}"
         )
+    if not several and on_library(None, primals):
+        return push_forward(function.runnable(), primals, tangents, what, has_aux)
     if function.dispatcher is not None and not has_aux:
         if several:
             _require_leading_axes(primals, tangents, what)

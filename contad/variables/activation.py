@@ -65,7 +65,7 @@ def trees_of(made: Sequence[Active]) -> list[Tree]:
 
 def make_active(s: ChainStack, given: Value, what: str) -> Value:
     """A variable for a number, variables for an array."""
-    if s.takes_any and (is_of_library(given) or getattr(getattr(given, "dtype", None), "kind", "") == "f"):
+    if s.takes_any and (isinstance(given, Array) or is_of_library(given) or getattr(getattr(given, "dtype", None), "kind", "") == "f"):
         return s.array_variable(given)
     leaf = real_leaf(given, what)
     if isinstance(leaf, (np.ndarray, Array)):

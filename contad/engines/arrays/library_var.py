@@ -100,7 +100,7 @@ class LibraryVar(Array):
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
         """The length of every axis."""
-        return tuple(getattr(self._sync_parts()._value, "shape", ()))
+        return tuple(getattr(self._value, "shape", ()))  # writes keep it
 
     @property
     def ndim(self) -> int:
@@ -135,6 +135,10 @@ class LibraryVar(Array):
     def __getitem__(self, key: Key) -> Value:
         self._sync_parts()
         key = _plain_key(key)
+        if self._library.name == "torch":
+            key, flipped = _forwards(key, self.shape)
+            if flipped:
+                return np.flip(self[key], flipped)
         is_copy = any(hasattr(k, "shape") or isinstance(k, list) for k in (key if isinstance(key, tuple) else (key,)))
         if is_copy:
             return self._owner.perform(INDEXING, self, (key,), {})
@@ -291,6 +295,26 @@ def _plain_key(key: Key) -> Key:
     if isinstance(key, Carrier):
         raise TypeError(f"index: {key.kind}s are real numbers, which cannot index; use int(...) or a comparison")
     return key
+
+
+def _forwards(key: Key, shape: tuple[int, ...]) -> tuple[Key, tuple[int, ...]]:
+    """An index without negative steps, which PyTorch lacks, and the axes of the result to turn round."""
+    keys = key if isinstance(key, tuple) else (key,)
+    if not any(isinstance(k, slice) and (k.step or 1) < 0 for k in keys):
+        return key, ()
+    if any(not isinstance(k, (slice, int)) for k in keys):
+        raise UnsupportedError("index: a negative step beside other than slices; use np.flip")
+    made: list[Any] = []
+    flipped, axis = [], 0
+    for k, n in zip(keys, shape, strict=False):
+        if isinstance(k, slice) and (k.step or 1) < 0:
+            chosen = range(*k.indices(n))
+            made.append(slice(chosen[-1], chosen[0] + 1, -k.step) if chosen else slice(0, 0))
+            flipped.append(axis)
+        else:
+            made.append(k)
+        axis += isinstance(k, slice)
+    return tuple(made), tuple(flipped)
 
 
 def _drop_axes(y: LibraryVar, n: int) -> LibraryVar:
