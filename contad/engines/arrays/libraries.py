@@ -16,18 +16,19 @@ import numpy as np
 
 from contad.engines.arrays import numpy_names
 from contad.errors import UnsupportedError
-from contad.ops import cotangents, reductions
+from contad.ops import cotangents, factors, reductions, triangular_factors
 from contad.rules import vectorised
 from contad.rules.array_rule import ArrayRule
 from contad.rules.definition import bind_captured, captured_values, copy_under, looked_up
 from contad.rules.scalar_rule import ScalarRule
-from contad.variables import dtypes, number
+from contad.variables import complex_pair, dtypes, number
 from contad.variables.number import Carrier
 from contad.variables.open_types import ArrayValue, Function, Rule, Value
 
 _ENGINE = "contad.engines.arrays."
 _COPIED = ("contad.ops.", "contad.rules.vectorised", _ENGINE)  # and functions of users
 _NAMES = {"jaxlib": "jax"}
+_HOST = ("einsum_path", "broadcast_shapes", "ndindex", "isscalar")  # of shapes
 _SORTS = ("sort", "argsort")
 _SHAPES = ("shape", "ndim", "size")
 _MATH = {"fabs": "abs", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2", "acosh": "arccosh",
@@ -56,13 +57,16 @@ class Library:
     """A library at one dtype and on one device: its functions under NumPy's names, and the rules that see them."""
 
     def __init__(self, x: ArrayValue) -> None:
-        self.kind = x.__class__
+        self.kind: type = x.__class__
         self.name = _NAMES.get(name := self.kind.__module__.partition(".")[0], name)
         self.dtype = getattr(x, "dtype", dtypes.FLOAT)
         self.is_numpy = isinstance(x, (np.ndarray, np.generic, float, int))
         self.dispatches = hasattr(self.kind, "__array_function__") and not self.is_numpy and self.name != "sparse"
         self.xp = np if self.is_numpy or self.dispatches else namespace_of(x)
+        self.namespace = np if self.is_numpy else Guarded(self, self.xp)
         self.device = None if self.is_numpy or self.dispatches or self.name == "jax" else getattr(x, "device", None)
+        if self.name == "jax":  # an array, or a value that is being traced
+            self.kind = sys.modules["jax"].Array
         self.like = np.zeros((), self.dtype, like=x) if self.dispatches else None
         module = sys.modules.get("dask.array") if self.name == "dask" else self.xp  # the functions that exist
         self.np: Any = np if self.is_numpy else Names(self, np, module)
@@ -81,18 +85,25 @@ class Library:
             return dtype
         return getattr(self.xp, np.dtype(dtype).name)
 
-    @property
-    def format(self) -> str:
-        """The name of the format of sparse arrays."""
-        return self.kind.__name__.lower()
+    # ---- sparse arrays: their elements and positions in C order ------------------------------------------------------
+    def nonzero_elements(self, x: ArrayValue) -> tuple[np.ndarray, np.ndarray]:
+        """The elements that an array stores, and their positions."""
+        if not isinstance(x, self.kind) or x.fill_value != 0.0:
+            dense = np.asarray(x.todense() if hasattr(x, "todense") else x).reshape(-1)
+            where = np.flatnonzero(dense)
+            return dense[where], where
+        flat = x.asformat("coo").reshape((-1,))
+        return flat.data, flat.coords[0]
+
+    def from_elements(self, data: np.ndarray, where: np.ndarray, shape: tuple[int, ...]) -> ArrayValue:
+        """The array of a shape with these elements."""
+        coords = np.stack(np.unravel_index(where, shape)) if shape else np.zeros((0, len(where)), int)
+        made = self.xp.COO(coords, np.asarray(data, self.dtype), shape=shape)
+        return made.asformat(self.kind.__name__.lower())
 
     def positions_at(self, shape: tuple[int, ...], key: Any) -> np.ndarray:
-        """The positions in C order of the elements at an index."""
+        """The positions of the elements at an index."""
         return np.arange(math.prod(shape)).reshape(shape)[key].reshape(-1)
-
-    def unravel(self, positions: np.ndarray, shape: tuple[int, ...]) -> Any:
-        """The coordinates of positions in C order."""
-        return np.stack(np.unravel_index(positions, shape))
 
     def on_host(self, x: Any) -> np.ndarray:
         """A list or an array of NumPy as one."""
@@ -122,6 +133,8 @@ class Library:
             return self._caller(x)
         if isinstance(x, np.ufunc) or (callable(x) and str(getattr(x, "__module__", "")).startswith("numpy")):
             return self._numpy_function(x)
+        if hasattr(x, "cache_info"):  # results that are kept for NumPy
+            x = x.__wrapped__
         if isinstance(x, FunctionType) and (x.__module__ or "").startswith(_COPIED):
             return self._copy(x)
         return x
@@ -132,8 +145,8 @@ class Library:
             own = f.__globals__
             names = {"__builtins__": own.get("__builtins__"), "__name__": f.__module__}
             copy = self._copies[f] = copy_under(f, names)
-            copy.__kwdefaults__ = f.__kwdefaults__
-            special = {"xp": self.xp, "library": self} if f.__module__ == numpy_names.__name__ else {}
+            copy.__wrapped__ = copy  # type: ignore[attr-defined]
+            special = {"xp": self.namespace, "library": self} if f.__module__ == numpy_names.__name__ else {}
             for name in looked_up(f.__code__) & (own.keys() | special.keys()):
                 names[name] = special[name] if name in special else self.rebind(own[name])
             bind_captured(copy, captured_values(f), self.rebind)
@@ -224,6 +237,15 @@ class Library:
         return known
 
 
+def refuse_rule(name: str, library: Library, error: object = None) -> UnsupportedError:
+    """The error for a rule that needs NumPy's arrays."""
+    more = f" ({type(error).__name__}: {error})" if error is not None else ""
+    return UnsupportedError(f"{name}: not available for arrays of {library.name}: its rule needs NumPy's{more}")
+
+
+READS_VALUES = (AttributeError, IndexError, NotImplementedError, TypeError)  # of a rule that needs NumPy's arrays
+
+
 def quiet(ufunc: np.ufunc) -> Function:
     """A ufunc without warnings, as on other engines."""
     def value(*args: Value) -> Value:
@@ -262,7 +284,7 @@ class Names:
             return library.kind
         if original is np.float64:
             return float
-        if not callable(original) or isinstance(original, type):
+        if not callable(original) or isinstance(original, type) or name in _HOST:
             return original
         if name == "errstate":
             return lambda **options: contextlib.nullcontext()
@@ -300,6 +322,22 @@ def unless_variable(original: Function, own: Function) -> Function:
 
     call.__name__ = original.__name__
     return call
+
+
+class Guarded:
+    """The namespace of a library, which refuses by name what it lacks."""
+
+    def __init__(self, library: Library, native: Any) -> None:
+        self._library, self._native = library, native
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._native, name, None)
+        if name in ("linalg", "fft"):
+            found = Guarded(self._library, found)
+        if found is None:
+            raise UnsupportedError(f"{name}: not available for arrays of {self._library.name}")
+        setattr(self, name, found)
+        return found
 
 
 def refusal(name: str, library: Library) -> Function:
@@ -359,5 +397,9 @@ def namespace_of(x: ArrayValue) -> Any:
 INSTEAD: dict[Any, FunctionType] = {  # functions that look at values, and those that do not
     number.scale: numpy_names.masked, cotangents.scale: numpy_names.masked, number.route: numpy_names.routed,
     cotangents.all_finite: numpy_names.all_finite, reductions.freedom: numpy_names.freedom,
-    vectorised.mend: numpy_names.leave, dtypes.dtype_beside: numpy_names.dtype_beside,
+    complex_pair.is_complex: numpy_names.no, vectorised.mend: numpy_names.leave, factors.factorise: numpy_names.no_factor,
+    factors.known_factor: numpy_names.no_factor, cotangents.in_range: numpy_names.out_of_range,
+    triangular_factors.solve_regular: numpy_names.solve_triangle,
+    triangular_factors._solve_one: numpy_names.solve_one_triangle,
+    triangular_factors.strict_triangle: numpy_names.ones_in_triangle, dtypes.dtype_beside: numpy_names.dtype_beside,
 }  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.arrays.libraries import Library, library_of
+from contad.engines.arrays.libraries import READS_VALUES, Library, library_of, refuse_rule
 from contad.engines.arrays.library_var import LibraryVar
 from contad.engines.arrays.movements import Movement, choose_back, split_back, unstack
 from contad.errors import UnsupportedError
@@ -78,6 +78,10 @@ class LibraryStack(ChainStack):
     # ---- operations --------------------------------------------------------------------------------------------------
     def record(self, name: str, value: Value, library: Library, xs: Sequence[LibraryVar], pull: Pull) -> LibraryVar:
         """The result of an operation on variables `xs`, whose continuation calls `pull`."""
+        if not library.is_numpy and not isinstance(peek(value), library.kind):
+            if library.name != "sparse":
+                raise refuse_rule(name, library)
+            value = library.adopt(value)  # a number, or an array without zeros
         z = self._result(value, library_of(peek(value)) if getattr(value, "dtype", None) != library.dtype else library)
         k = z._cell
         operands = [x.operand() for x in xs]
@@ -86,9 +90,7 @@ class LibraryStack(ChainStack):
             d = adj[k]
             if d is not None:  # otherwise the result does not depend on z
                 adj[k] = None
-                for (i, shape, dtype), t in zip(operands, pull(d), strict=True):
-                    t = settle(library, t, shape, dtype)
-                    adj[i] = t if adj[i] is None else adj[i] + t
+                accumulate(name, library, adj, operands, pull, d)
 
         chain.__name__ = f"{name}_chain"
         self.push(chain)
@@ -98,7 +100,7 @@ class LibraryStack(ChainStack):
         library = self._library_for(args)
         form = library.form(rule)
         values = [self.value_in(x) for x in args]
-        z = form.value(*values)
+        z = evaluate(rule.name, library, form.value, values, {})
         mine = [k for k, x in enumerate(args) if isinstance(x, LibraryVar) and x._owner is self]
         partials = [form.partials[k] for k in mine]
         kept_z, kept = keep_read(rule, mine, z, values)
@@ -118,9 +120,9 @@ class LibraryStack(ChainStack):
         mine = [k for k, x in enumerate(args) if isinstance(x, LibraryVar) and x._owner is self]
         names = [rule.argument_names[k] for k in mine]
         if form.forward is None:
-            z, saved = form.value(*values, **options), ()
+            z, saved = evaluate(rule.name, library, form.value, values, options), ()
         else:
-            z, kept_by_rule = form.forward(*values, **options)
+            z, kept_by_rule = evaluate(rule.name, library, form.forward, values, options)
             saved = (kept_by_rule,)
         vjps = [form.vjps[name] if name in form.vjps else rule._body(name) for name in names]  # which refuses
         needed = frozenset().union(*(rule.needs(name) for name in names))
@@ -154,9 +156,7 @@ class LibraryStack(ChainStack):
                 if adj[k] is not None:
                     d[n], adj[k] = adj[k], None
             d_all = type(kept)(*d) if hasattr(kept, "_fields") else tuple(d)
-            for (i, shape, dtype), t in zip(operands, pull(d_all), strict=True):
-                t = settle(library, t, shape, dtype)
-                adj[i] = t if adj[i] is None else adj[i] + t
+            accumulate(name, library, adj, operands, pull, d_all)
 
         chain.__name__ = f"{name}_chain"
         found = []
@@ -270,6 +270,30 @@ class LibraryStack(ChainStack):
 
     def release(self) -> None:
         self.chain = []
+
+
+def evaluate(name: str, library: Library, value: Function, args: Sequence[Value], options: Options) -> Any:
+    """The value of an operation; a rule that needs NumPy's arrays is refused by name."""
+    try:
+        return value(*args, **options)
+    except READS_VALUES as error:
+        if library.is_numpy:
+            raise
+        raise refuse_rule(name, library, error) from error
+
+
+def accumulate(
+    name: str, library: Library, adj: list[Any], operands: Sequence[Operand], pull: Pull, d: Value
+) -> None:
+    """Add the cotangents of the operands to their adjoints."""
+    try:
+        for (i, shape, dtype), t in zip(operands, pull(d), strict=True):
+            t = settle(library, t, shape, dtype)
+            adj[i] = t if adj[i] is None else adj[i] + t
+    except READS_VALUES as error:
+        if library.is_numpy:
+            raise
+        raise refuse_rule(name, library, error) from error
 
 
 class Shaped:

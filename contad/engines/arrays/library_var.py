@@ -151,7 +151,7 @@ class LibraryVar(Array):
         return self._owner.perform(INDEXING, self, (where,), {})
 
     def reshape(self, *shape: Option, order: str = "C", copy: Option = None) -> ArrayValue:
-        new = shape[0] if len(shape) == 1 else shape
+        new = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         return self._view_by(MOVEMENTS[np.reshape], new, **_order(order))
 
     def ravel(self, order: str = "C") -> ArrayValue:

@@ -456,6 +456,40 @@ def freedom(a: ArrayValue, axis: Option, ddof: float) -> float:
     return float(builtins.max(n - ddof, 0))
 
 
+def no(x: Value) -> bool:
+    """False: arrays are real."""
+    return False
+
+
+def no_factor(*args: Value, **options: Option) -> None:
+    """None: without a factor that LAPACK has made, rules call np.linalg.solve, inv and slogdet."""
+
+
+def out_of_range(z: Value) -> bool:
+    """False: derivatives take the way that divides by nothing that may be zero."""
+    return False
+
+
+def solve_triangle(a: ArrayValue, b: ArrayValue, transposed: bool, lower: bool, unit_diagonal: bool) -> ArrayValue:
+    """The solution of a z = b for a triangle of a matrix."""
+    triangle = np.tril(a) if lower else np.triu(a)
+    if unit_diagonal:
+        n = a.shape[-1]
+        triangle = np.where(np.eye(n) != 0.0, 1.0, triangle)
+    return np.linalg.solve(np.swapaxes(triangle, -1, -2) if transposed else triangle, b)
+
+
+def solve_one_triangle(a: ArrayValue, b: ArrayValue, flags: tuple[bool, bool, bool]) -> ArrayValue:
+    """The same with the three options in a tuple."""
+    return solve_triangle(a, b, *flags)
+
+
+def ones_in_triangle(n: int, lower: bool, dtype: Option = None) -> ArrayValue:
+    """Ones in one triangle of n rows, without the diagonal."""
+    ones = np.ones((n, n))
+    return np.tril(ones, -1) if lower else np.triu(ones, 1)
+
+
 def leave(z: ArrayValue, *others: Value) -> ArrayValue:
     """z: the values are those of the library."""
     return z
@@ -479,9 +513,8 @@ def is_writable() -> bool:
 def embed(z_bar: ArrayValue, shape: tuple[int, ...], key: Key) -> ArrayValue:
     """Zeros of a shape, to which z_bar is added at an index: the transpose of indexing."""
     if library.name == "sparse":
-        flat = np.reshape(adopt(z_bar), (-1,))
-        where = library.positions_at(shape, key)[flat.coords[0]]
-        return library.kind(library.unravel(where, shape), flat.data, shape)
+        data, where = library.nonzero_elements(z_bar)
+        return library.from_elements(data, library.positions_at(shape, key)[where], shape)
     keys = key if isinstance(key, tuple) else (key,)
     advanced = [k for k in keys if hasattr(k, "shape") and len(k.shape)]
     zeros = np.zeros(shape, getattr(z_bar, "dtype", None))
@@ -508,9 +541,22 @@ def adopt(x: ArrayValue) -> ArrayValue:
     """An array that an operation has made dense, or with another fill value, as the library's sparse one."""
     if library.name != "sparse":
         return np.asarray(x)
-    if not isinstance(x, library.kind):
-        return xp.asarray(x).asformat(library.format)
-    return x if x.fill_value == 0.0 else xp.asarray(x.todense()).asformat(library.format)
+    if isinstance(x, library.kind) and x.fill_value == 0.0:
+        return x
+    data, where = library.nonzero_elements(x)
+    return library.from_elements(data, where, tuple(x.shape))
+
+
+def einsum_(subscripts: str, *operands: ArrayValue, optimize: Option = None) -> ArrayValue:
+    return xp.einsum(subscripts, *operands)
+
+
+def linalg_eigh_(a: ArrayValue, UPLO: str = "L") -> Any:
+    return xp.linalg.eigh(a)
+
+
+def linalg_cholesky_(a: ArrayValue, *, upper: bool = False) -> ArrayValue:
+    return xp.linalg.cholesky(a, upper=upper)
 
 
 # ---- linear algebra --------------------------------------------------------------------------------------------------
