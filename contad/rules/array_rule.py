@@ -283,6 +283,10 @@ class ArrayRule(Capturing, WithParts):
                     f"{self.name}: {name} must be a constant, got {'an' if x.kind[0] == 'a' else 'a'} {x.kind}; "
                     "contad.value_of gives its value"
                 )
+        for x in args:
+            if isinstance(x, Array) and x._owner.takes_any:
+                owner = owner_of(self.name, numbers_in(args))
+                return self.apply_on(owner, owner.apply_array, args, options)
         if any(map(holds_complex, args)):
             return self.at_complex(args, options)
         numbers: list[Any] = []

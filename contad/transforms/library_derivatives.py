@@ -50,7 +50,7 @@ def rows_of(f: Function, primals: Sequence[ArrayValue], what: str, has_aux: bool
     library = library_of(peek(z))
     n = library.np.size(z)
     units = library.np.reshape(library.np.eye(n), (n, *peek(z).shape))
-    rows = [pullback(units[k]) for k in range(n)]
+    rows = [pullback(units[k, ...]) for k in range(n)]
     shape = tuple(peek(z).shape)
     return tuple(
         library.np.reshape(library.np.stack([row[k] for row in rows]), (*shape, *x.shape)) for k, x in enumerate(primals)

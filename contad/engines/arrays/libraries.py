@@ -16,7 +16,7 @@ import numpy as np
 
 from contad.engines.arrays import numpy_names
 from contad.errors import UnsupportedError
-from contad.ops import cotangents, factors, reductions, triangular_factors
+from contad.ops import cotangents, factors, reductions, tied_elements, triangular_factors
 from contad.rules import vectorised
 from contad.rules.array_rule import ArrayRule
 from contad.rules.definition import bind_captured, captured_values, copy_under, looked_up
@@ -84,6 +84,10 @@ class Library:
         if self.is_numpy or self.dispatches or not isinstance(dtype, (type, str, np.dtype)):
             return dtype
         return getattr(self.xp, np.dtype(dtype).name)
+
+    def add_at(self, a: ArrayValue, key: Any, x: ArrayValue) -> None:
+        """a[key] += x, in which repeated indices accumulate."""
+        np.add.at(a, key, x)
 
     # ---- sparse arrays: their elements and positions in C order ------------------------------------------------------
     def nonzero_elements(self, x: ArrayValue) -> tuple[np.ndarray, np.ndarray]:
@@ -292,6 +296,8 @@ class Names:
         written = getattr(numpy_names, prefix + name + "_", None)
         if library.dispatches:
             own: Any = original if hasattr(self._native, name) or library.name != "dask" else None
+            if own is None and written is not None:
+                own = library._copy(written)
             if (name in numpy_names.CREATION or name in _SHAPES) and not prefix:
                 own = library.rebind(written)
         elif written is not None and (library.name != "jax" or name in numpy_names.CREATION or name in _SORTS):
@@ -309,15 +315,20 @@ def unless_variable(original: Function, own: Function) -> Function:
     creates = original.__name__ in numpy_names.CREATION
 
     def call(*args: Value, **options: Any) -> Value:
+        numbers = not creates
         for x in args:
             kind = x.__class__
             if issubclass(kind, Carrier):
                 return original(*args, **options)
+            if kind is not float and kind is not int and kind is not bool:
+                numbers = False
             if kind is list or kind is tuple:
                 if any(isinstance(y, Carrier) for y in x) or (
                     x is args[0] and not creates and all(isinstance(y, int) for y in x)  # a shape
                 ):
                     return original(*args, **options)
+        if numbers and args:
+            return original(*args, **options).item()
         return own(*args, **options)
 
     call.__name__ = original.__name__

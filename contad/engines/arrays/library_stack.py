@@ -26,7 +26,7 @@ Operand = tuple[int, tuple[int, ...], Any]  # the cell, the shape and the dtype
 class LibraryStack(ChainStack):
     """A list of closures and a list of adjoints, which are arrays."""
 
-    __slots__ = ("chain",)
+    __slots__ = ("chain", "once")
     engine = "arrays"
     has_arrays = True
     takes_any = True  # arrays of any library
@@ -35,6 +35,7 @@ class LibraryStack(ChainStack):
         super().__init__(level)
         self.chain: list[Any] = []
         self.push = self.chain.append
+        self.once = False  # whether nobody sweeps again, so that a continuation is dropped when it has run
 
     # ---- variables ---------------------------------------------------------------------------------------------------
     def array_variable(self, value: Value) -> LibraryVar:
@@ -243,14 +244,16 @@ class LibraryStack(ChainStack):
         for cell, seed in seeds:
             adj[cell] = seed if adj[cell] is None else adj[cell] + seed
         chain = self.chain
-        once = self.ended is None and self.sweeping_once
+        once = self.once
         for k in range(top - 1, -1, -1):  # cell k + 1 was issued with chain[k]
             chain[k](adj)
             if once:
                 chain[k] = _input_chain  # nobody else reads what it holds
         return adj
 
-    sweeping_once = False
+    def pull(self, made: Sequence[Any], seeds: Sequence[tuple[CellIndex, Value]]) -> list[Nested]:
+        self.once = self.ended is None  # a gradient; a recording that has ended belongs to a pullback
+        return super().pull(made, seeds)
 
     def cotangent(self, x: Value) -> Value:
         d = self.adjoints[x._cell] if x._cell < len(self.adjoints) else None

@@ -143,7 +143,7 @@ def split_back(z_bar: Value, shapes: list[tuple[int, ...]], axis: int = 0) -> li
     k = axis % len(shapes[0])
     found, start = [], 0
     for shape in shapes:
-        found.append(z_bar[(slice(None),) * k + (slice(start, start + shape[k]),)])
+        found.append(z_bar[(slice(None),) * k + (slice(start, start + shape[k]), ...)])
         start += shape[k]
     return found
 
@@ -151,7 +151,7 @@ def split_back(z_bar: Value, shapes: list[tuple[int, ...]], axis: int = 0) -> li
 def unstack(z_bar: Value, shapes: list[tuple[int, ...]], axis: int = 0) -> list[Value]:
     """The cotangents of the parts of np.stack."""
     k = axis % (len(shapes[0]) + 1)
-    return [z_bar[(slice(None),) * k + (n,)] for n in range(len(shapes))]
+    return [z_bar[(slice(None),) * k + (n, ...)] for n in range(len(shapes))]
 
 
 def choose_back(z_bar: Value, condition: ArrayValue) -> list[Value]:

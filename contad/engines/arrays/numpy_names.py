@@ -81,15 +81,15 @@ def asarray_(x: Any, dtype: Option = None) -> ArrayValue:
     return xp.asarray(host if library.name != "array_api_strict" else host.tolist(), **made)
 
 
-def zeros_like_(a: ArrayValue, dtype: Option = None) -> ArrayValue:
+def zeros_like_(a: ArrayValue, dtype: Option = None, **more: Option) -> ArrayValue:
     return xp.zeros_like(a, dtype=None if dtype is None else library.dtype_of(dtype))
 
 
-def ones_like_(a: ArrayValue, dtype: Option = None) -> ArrayValue:
+def ones_like_(a: ArrayValue, dtype: Option = None, **more: Option) -> ArrayValue:
     return xp.ones_like(a, dtype=None if dtype is None else library.dtype_of(dtype))
 
 
-def full_like_(a: ArrayValue, value: Value, dtype: Option = None) -> ArrayValue:
+def full_like_(a: ArrayValue, value: Value, dtype: Option = None, **more: Option) -> ArrayValue:
     return full_(tuple(a.shape), value, dtype)
 
 
@@ -231,6 +231,11 @@ def take_(a: ArrayValue, indices: Option, axis: int | None = None) -> ArrayValue
 
 
 def take_along_axis_(a: ArrayValue, indices: ArrayValue, axis: int = -1) -> ArrayValue:
+    if library.name in ("dask", "sparse"):
+        k = axis % len(a.shape)
+        places = np.arange(a.shape[k])[(None,) * (k + 1) + (slice(None),) + (None,) * (len(a.shape) - k - 1)]
+        chosen = np.expand_dims(indices, k + 1) == places
+        return np.sum(np.where(chosen, np.expand_dims(a, k), 0.0), axis=k + 1)
     return xp.take_along_axis(a, asarray_(indices), axis=axis)
 
 
@@ -436,7 +441,7 @@ def masked(d: Value, p: Value) -> Value:
     if isinstance(p, (float, int)):
         return d * p if math.isfinite(p) else np.where(d == 0.0, 0.0, d * p)
     if isinstance(d, Carrier) or isinstance(p, Carrier):
-        return d * np.where((d == 0.0) & ~np.isfinite(p), 0.0, p)
+        return np.multiply(d, np.where((d == 0.0) & ~np.isfinite(p), 0.0, p))
     return np.where(d == 0.0, 0.0, d * p)
 
 
@@ -456,8 +461,8 @@ def freedom(a: ArrayValue, axis: Option, ddof: float) -> float:
     return float(builtins.max(n - ddof, 0))
 
 
-def no(x: Value) -> bool:
-    """False: arrays are real."""
+def no(*args: Value) -> bool:
+    """False: arrays are real, and nobody looks for ties."""
     return False
 
 
@@ -507,7 +512,7 @@ def cast(x: ArrayValue, dtype: Any) -> ArrayValue:
 
 def is_writable() -> bool:
     """Whether arrays of the library can be assigned to."""
-    return library.name in ("numpy", "torch", "cupy", "array_api_strict", "dask")
+    return library.name not in ("jax", "sparse") and (library.is_numpy or hasattr(library.kind, "__setitem__"))
 
 
 def embed(z_bar: ArrayValue, shape: tuple[int, ...], key: Key) -> ArrayValue:
@@ -516,6 +521,10 @@ def embed(z_bar: ArrayValue, shape: tuple[int, ...], key: Key) -> ArrayValue:
         data, where = library.nonzero_elements(z_bar)
         return library.from_elements(data, library.positions_at(shape, key)[where], shape)
     keys = key if isinstance(key, tuple) else (key,)
+    if any(k is None for k in keys):  # new axes, which assignments of some libraries do not take
+        keys = tuple(k for k in keys if k is not None)
+        whole = np.zeros(shape, getattr(z_bar, "dtype", None))
+        return embed(np.reshape(z_bar, np.shape(whole[keys or ...])), shape, keys or ...)
     advanced = [k for k in keys if hasattr(k, "shape") and len(k.shape)]
     zeros = np.zeros(shape, getattr(z_bar, "dtype", None))
     if library.name == "jax":
@@ -523,8 +532,8 @@ def embed(z_bar: ArrayValue, shape: tuple[int, ...], key: Key) -> ArrayValue:
     if not advanced or "bool" in str(advanced[0].dtype):
         zeros[key] = z_bar
         return zeros
-    if library.name in ("numpy", "cupy"):
-        library.np.add.at(zeros, key, z_bar)
+    if library.is_numpy or (library.dispatches and library.name != "dask"):
+        library.add_at(zeros, key, z_bar)
         return zeros
     flat = xp.reshape(xp.arange(math.prod(shape)), shape)[key]
     found = xp.reshape(flat, (-1,))[:, None] == xp.arange(math.prod(shape))[None, :]
