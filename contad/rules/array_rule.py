@@ -19,7 +19,7 @@ from contad.rules.compilable import Parts, WithParts, functions_of_text, make_po
 from contad.rules.numpy_functions import NO_VALUE, Entry, register
 from contad.rules.scalar_rule import is_nested, owner_of
 from contad.variables.arguments import dtype_of, fail, require_plain, require_real
-from contad.variables.array import Array, lower_constants
+from contad.variables.array import Array, lower_constants, numbers_in
 from contad.variables.arrays_of_rules import call_with_arrays, holds_objects
 from contad.variables.complex_pair import holds_complex
 from contad.variables.dtypes import FLOAT, FLOATS, Dtypes, dtype_beside
