@@ -9,6 +9,7 @@ import contextlib
 import dis
 import math
 import sys
+from collections.abc import Sequence
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -37,11 +38,25 @@ _SPECIAL = {"torch": "torch.special", "jax": "jax.scipy.special", "cupy": "cupyx
 _SPECIAL_NAMES = {("torch", "loggamma"): "gammaln", ("torch", "psi"): "digamma"}
 
 
-class Form(NamedTuple):
+class Form:
     """A scalar rule as a library runs it: the value, and for each argument (product, partial, literal)."""
 
-    value: Function
-    partials: tuple[tuple[Function, Function, float | None], ...]
+    def __init__(self, rule: ScalarRule, value: Function, partials: Sequence[tuple[Function, Function, float | None]]):
+        self.rule, self.value, self.partials = rule, value, partials
+        self._work: dict[tuple[int, ...], Any] = {}
+
+    def work_for(self, mine: tuple[int, ...]) -> tuple[tuple[Any, ...], bool, tuple[bool, ...]]:
+        """The partials for some arguments; whether they read the result; which arguments they read."""
+        found = self._work.get(mine)
+        if found is None:
+            body: Any = self.rule.body
+            try:
+                read = frozenset().union(*(body.reads(k) for k in mine))
+            except OSError:  # a body without source
+                read = frozenset(body.parameters)
+            reads = tuple(name in read for name in body.parameters)
+            found = self._work[mine] = tuple(self.partials[k] for k in mine), reads[0], reads[1:]
+        return found
 
 
 class ArrayForm(NamedTuple):
@@ -56,10 +71,12 @@ class ArrayForm(NamedTuple):
 class Library:
     """A library at one dtype and on one device: its functions under NumPy's names, and the rules that see them."""
 
-    def __init__(self, x: ArrayValue) -> None:
+    def __init__(self, x: ArrayValue, checked: bool = True) -> None:
+        self.checked = checked  # whether its functions also take variables, which they leave to NumPy's protocols
         self.kind: type = x.__class__
         self.name = _NAMES.get(name := self.kind.__module__.partition(".")[0], name)
         self.dtype = getattr(x, "dtype", dtypes.FLOAT)
+        self.is_sparse = self.name == "sparse"
         self.is_numpy = isinstance(x, (np.ndarray, np.generic, float, int))
         self.dispatches = hasattr(self.kind, "__array_function__") and not self.is_numpy and self.name != "sparse"
         self.xp = np if self.is_numpy or self.dispatches else namespace_of(x)
@@ -73,6 +90,7 @@ class Library:
         self._copies: dict[Any, Any] = {}
         self._forms: dict[Rule, Any] = {}
         self.fold = self.rebind(cotangents.fold)
+        self.plain: Library = Library(x, False) if checked and not self.is_numpy else self
         for name in ("embed", "adopt", "is_writable", "cast", "masked", "routed"):
             setattr(self, name, self.rebind(getattr(numpy_names, name)))
 
@@ -167,6 +185,9 @@ class Library:
     def _caller(self, rule: Rule) -> Function:
         """A rule inside the body of another one: on variables an operation, on arrays its value."""
         value: Any = None
+        if not self.checked and isinstance(rule, ScalarRule):
+            self._copies[rule] = found = self._value_of(rule)
+            return found
 
         def call(*args: Value, **options: Any) -> Value:
             nonlocal value
@@ -189,8 +210,8 @@ class Library:
             partials = []
             for k in range(rule.arity):
                 product = self.rebind(rule.product(k))
-                partials.append((product, self.rebind_body(rule.array_partial(k)), rule.body.literal(k)))  # type: ignore[union-attr]
-            known = self._forms[rule] = Form(self._value_of(rule), tuple(partials))
+                partials.append((product, self.rebind_body(rule.array_partial(k, not self.is_numpy)), rule.body.literal(k)))  # type: ignore[union-attr]
+            known = self._forms[rule] = Form(rule, self._value_of(rule), partials)
         return known
 
     def rebind_body(self, f: Any) -> Any:
@@ -286,12 +307,12 @@ class Names:
             return Names(library, original, getattr(self._native, name, None)) if inner else original
         if original is np.ndarray:
             return library.kind
+        if original is np.errstate:
+            return lambda **options: contextlib.nullcontext()
         if original is np.float64:
             return float
         if not callable(original) or isinstance(original, type) or name in _HOST:
             return original
-        if name == "errstate":
-            return lambda **options: contextlib.nullcontext()
         prefix = "" if self._module is np else f"{self._module.__name__.rpartition('.')[2]}_"
         written = getattr(numpy_names, prefix + name + "_", None)
         if library.dispatches:
@@ -307,7 +328,7 @@ class Names:
             own = getattr(self._native, numpy_names.STANDARD.get(name, name), None) if own is None else own
         if own is None:
             own = refusal(f"{self._module.__name__.replace('numpy', 'np', 1)}.{name}", library)
-        return unless_variable(original, own)
+        return unless_variable(original, own) if library.checked or name in ("logical_and", "logical_or") else own
 
 
 def unless_variable(original: Function, own: Function) -> Function:

@@ -79,13 +79,17 @@ class LibraryStack(ChainStack):
     # ---- operations --------------------------------------------------------------------------------------------------
     def record(self, name: str, value: Value, library: Library, xs: Sequence[LibraryVar], pull: Pull) -> LibraryVar:
         """The result of an operation on variables `xs`, whose continuation calls `pull`."""
-        if not library.is_numpy and not isinstance(peek(value), library.kind):
+        return self._push(name, value, library, [x.operand() for x in xs], pull)
+
+    def _push(
+        self, name: str, value: Value, library: Library, operands: Sequence[Operand], pull: Pull
+    ) -> LibraryVar:
+        if value.__class__ is not library.kind and not library.is_numpy and not isinstance(peek(value), library.kind):
             if library.name != "sparse":
                 raise refuse_rule(name, library)
             value = library.adopt(value)  # a number, or an array without zeros
-        z = self._result(value, library_of(peek(value)) if getattr(value, "dtype", None) != library.dtype else library)
+        z = self._result(value, library if getattr(value, "dtype", None) == library.dtype else library_of(peek(value)))
         k = z._cell
-        operands = [x.operand() for x in xs]
 
         def chain(adj: list[Any]) -> None:
             d = adj[k]
@@ -98,19 +102,47 @@ class LibraryStack(ChainStack):
         return z
 
     def apply_elementwise(self, rule: Rule, args: Sequence[Value]) -> Value:
-        library = self._library_for(args)
-        form = library.form(rule)
-        values = [self.value_in(x) for x in args]
-        z = evaluate(rule.name, library, form.value, values, {})
-        mine = [k for k, x in enumerate(args) if isinstance(x, LibraryVar) and x._owner is self]
-        partials = [form.partials[k] for k in mine]
-        kept_z, kept = keep_read(rule, mine, z, values)
+        if self.ended is not None or not self.is_here():
+            self.check_usable(rule.name)
+        values, mine, operands, plain = [], [], [], True
+        library: Any = None
+        for k, x in enumerate(args):
+            if x.__class__ is LibraryVar and x._owner is self:
+                if x._move_of_view is not None:
+                    x._sync_parts()
+                v = x._value
+                mine.append(k)
+                operands.append(x.operand())
+                if library is None or library.kind is float:
+                    library = x._library
+                if v.__class__ is LibraryVar:
+                    plain = False
+            else:
+                v = x
+                if isinstance(v, Carrier):
+                    plain = False
+            values.append(v)
+        if library.kind is float:
+            library = self._library_for(args)
+        form = (library.plain if plain else library).form(rule)
+        try:
+            z = form.value(*values)
+        except READS_VALUES as error:
+            if library.is_numpy:
+                raise
+            raise refuse_rule(rule.name, library, error) from error
+        partials, reads_z, reads = form.work_for(tuple(mine))
+        kept = [v if read or not hasattr(v, "shape") else None for v, read in zip(values, reads, strict=True)]
+        kept_z = z if reads_z else None
 
-        def pull(d: Value) -> Iterator[Value]:
-            for product, partial, literal in partials:
-                yield d * literal if literal is not None else product(d, partial(kept_z, *kept))
+        def pull(d: Value) -> list[Value]:
+            own = library.form(rule).work_for(tuple(mine))[0] if d.__class__ is LibraryVar else partials
+            return [
+                d if literal == 1.0 else d * literal if literal is not None else product(d, partial(kept_z, *kept))
+                for product, partial, literal in own
+            ]
 
-        return self.record(rule.name, z, library, [args[k] for k in mine], pull)
+        return self._push(rule.name, z, library, operands, pull)
 
     apply = apply_elementwise
 
@@ -319,24 +351,13 @@ def _input_chain(adj: list[Any]) -> None:
     """An independent variable has nothing to pass on."""
 
 
-def keep_read(rule: Rule, mine: Sequence[int], z: Value, values: Sequence[Value]) -> tuple[Value, list[Value]]:
-    """The result and the operands that the partials for some arguments read; None in place of the others."""
-    try:
-        read = frozenset().union(*(rule.body.reads(k) for k in mine))
-    except OSError:  # a body without source
-        return z, list(values)
-    parameters = rule.body.parameters
-    kept = [v if name in read or not hasattr(v, "shape") else None for name, v in zip(parameters[1:], values, strict=True)]
-    return z if parameters[0] in read else None, kept
-
-
 def settle(library: Library, t: Value, shape: tuple[int, ...], dtype: Any) -> Value:
     """A cotangent in the shape and the dtype of its operand."""
-    if library.name == "sparse" and not isinstance(t, Carrier):
+    if library.is_sparse and not isinstance(t, Carrier):
         t = library.adopt(t)
-    if getattr(t, "shape", ()) != shape:
+    if t.shape != shape:
         t = library.fold(t, shape)
-    if dtype is not None and getattr(t, "dtype", dtype) != dtype:
+    if dtype is not None and t.dtype != dtype:
         t = library.cast(t, dtype)
     return t
 

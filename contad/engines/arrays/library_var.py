@@ -47,7 +47,7 @@ class LibraryVar(Array):
     def operand(self) -> tuple[int, tuple[int, ...], Any]:
         """The cell, the shape and the dtype, for a continuation."""
         value = self._value
-        return self._cell, tuple(getattr(value, "shape", ())), getattr(value, "dtype", None)
+        return (self._cell, (), None) if value.__class__ is float else (self._cell, tuple(value.shape), value.dtype)
 
     def as_gradient(self, d: Value) -> Value:
         """A cotangent of this variable in its type, dtype and shape; zeros for None."""
@@ -237,6 +237,8 @@ class LibraryVar(Array):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Value, **options: Option) -> Any:
         if method == "__call__" and not options:
+            if len(inputs) == 1 and (found := rule_of_ufunc(ufunc)) is not None:
+                return self._owner.apply_elementwise(found, inputs)
             owner = owner_of(ufunc.__name__, numbers_in([*inputs]))
             if getattr(owner, "takes_any", False):
                 scalar, array = rule_of_ufunc(ufunc), _array_rules.get(ufunc)
@@ -340,6 +342,14 @@ def _implement(rule: ScalarRule) -> tuple[Function, Function | None]:
         return lambda x: x._owner.apply_elementwise(rule, (x,)), None
 
     def method(x: LibraryVar, *others: Value) -> Value:
+        for y in others:
+            if y.__class__ is LibraryVar:
+                if y._owner is not x._owner:
+                    break
+            elif y.__class__ is not float and y.__class__ is not int:
+                break
+        else:
+            return x._owner.apply_elementwise(rule, (x, *others))
         return _apply(rule, (x, *others))
 
     def reflected(y: LibraryVar, x: Value) -> Value:

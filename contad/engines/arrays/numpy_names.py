@@ -442,6 +442,8 @@ def masked(d: Value, p: Value) -> Value:
         return d * p if math.isfinite(p) else np.where(d == 0.0, 0.0, d * p)
     if isinstance(d, Carrier) or isinstance(p, Carrier):
         return np.multiply(d, np.where((d == 0.0) & ~np.isfinite(p), 0.0, p))
+    if library.name == "torch":
+        return (d * p).masked_fill_(d == 0.0, 0.0)  # a third array would cost more than both
     return np.where(d == 0.0, 0.0, d * p)
 
 
