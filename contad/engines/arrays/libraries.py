@@ -17,7 +17,7 @@ import numpy as np
 
 from contad.engines.arrays import numpy_names
 from contad.errors import UnsupportedError
-from contad.ops import cotangents, factors, reductions, tied_elements, triangular_factors
+from contad.ops import accumulations, cotangents, factors, reductions, tied_elements, triangular_factors
 from contad.rules import vectorised
 from contad.rules.array_rule import ArrayRule
 from contad.rules.definition import bind_captured, captured_values, copy_under, looked_up
@@ -90,6 +90,7 @@ class Library:
         self._copies: dict[Any, Any] = {}
         self._forms: dict[Rule, Any] = {}
         self.fold = self.rebind(cotangents.fold)
+        self.arrays = ArraysOf("ndarray", (), {"kind": self.kind})
         self.plain: Library = Library(x, False) if checked and not self.is_numpy else self
         for name in ("embed", "adopt", "is_writable", "cast", "masked", "routed"):
             setattr(self, name, self.rebind(getattr(numpy_names, name)))
@@ -306,7 +307,7 @@ class Names:
             inner = name in ("linalg", "fft")
             return Names(library, original, getattr(self._native, name, None)) if inner else original
         if original is np.ndarray:
-            return library.kind
+            return library.arrays
         if original is np.errstate:
             return lambda **options: contextlib.nullcontext()
         if original is np.float64:
@@ -349,11 +350,21 @@ def unless_variable(original: Function, own: Function) -> Function:
                 ):
                     return original(*args, **options)
         if numbers and args:
-            return original(*args, **options).item()
+            found = original(*args, **options)
+            return found.item() if isinstance(found, np.generic) else found
         return own(*args, **options)
 
     call.__name__ = original.__name__
     return call
+
+
+class ArraysOf(type):
+    """np.ndarray, to which arrays of a library belong. None is of this very class, so short cuts for NumPy are left."""
+
+    kind: type
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance(x, cls.kind)
 
 
 class Guarded:
@@ -434,4 +445,5 @@ INSTEAD: dict[Any, FunctionType] = {  # functions that look at values, and those
     triangular_factors.solve_regular: numpy_names.solve_triangle,
     triangular_factors._solve_one: numpy_names.solve_one_triangle,
     triangular_factors.strict_triangle: numpy_names.ones_in_triangle, dtypes.dtype_beside: numpy_names.dtype_beside,
+    accumulations.linear_recurrence: numpy_names.recurrence, tied_elements.may_tie: numpy_names.no,
 }  # fmt: skip

@@ -126,7 +126,7 @@ class LibraryStack(ChainStack):
             library = self._library_for(args)
         form = (library.plain if plain else library).form(rule)
         try:
-            z = form.value(*values)
+            z = form.value(*values) if plain else rule(*values)  # an operation of an outer level
         except READS_VALUES as error:
             if library.is_numpy:
                 raise
@@ -153,7 +153,8 @@ class LibraryStack(ChainStack):
         mine = [k for k, x in enumerate(args) if isinstance(x, LibraryVar) and x._owner is self]
         names = [rule.argument_names[k] for k in mine]
         if form.forward is None:
-            z, saved = evaluate(rule.name, library, form.value, values, options), ()
+            nested = any(isinstance(v, Carrier) for v in values)  # then it is an operation of that level
+            z, saved = evaluate(rule.name, library, rule if nested else form.value, values, dict(options)), ()
         else:
             z, kept_by_rule = evaluate(rule.name, library, form.forward, values, options)
             saved = (kept_by_rule,)

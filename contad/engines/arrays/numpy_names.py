@@ -497,6 +497,15 @@ def ones_in_triangle(n: int, lower: bool, dtype: Option = None) -> ArrayValue:
     return np.tril(ones, -1) if lower else np.triu(ones, 1)
 
 
+def recurrence(a: ArrayValue, b: ArrayValue, *, axis: int = -1) -> ArrayValue:
+    """z_i = a_i z_(i-1) + b_i along an axis."""
+    slopes, rows = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
+    found = [rows[0, ...]]
+    for i in range(1, np.shape(rows)[0]):
+        found.append(masked(found[-1], slopes[i, ...]) + rows[i, ...])
+    return np.stack(found, axis=axis)
+
+
 def leave(z: ArrayValue, *others: Value) -> ArrayValue:
     """z: the values are those of the library."""
     return z
