@@ -20,12 +20,13 @@ def on_library(engine: str | None, args: Sequence[Nested]) -> bool:
     """Whether the engine `arrays` answers: it is named, or an argument is an array of another library."""
     if engine is not None:
         return engine == ARRAYS
-    return any(
-        is_of_library(x) or getattr(getattr(x, "_owner", None), "takes_any", False) for arg in args for x in leaves_of(arg)
-    )
+    leaves = [x for arg in args for x in leaves_of(arg)]
+    return any(is_of_library(x) or getattr(getattr(x, "_owner", None), "takes_any", False) for x in leaves)
 
 
-def pull_back(f: Function, primals: Sequence[Nested], what: str, has_aux: bool = False) -> tuple[Nested, Function, Nested]:
+def pull_back(
+    f: Function, primals: Sequence[Nested], what: str, has_aux: bool = False
+) -> tuple[Nested, Function, Nested]:
     """The value, the pullback, and aux."""
     recorded = Recorded(f, primals, what, engine_class(ARRAYS), has_aux)
     return recorded.value, recorded.pullback(), recorded.aux
@@ -52,9 +53,8 @@ def rows_of(f: Function, primals: Sequence[ArrayValue], what: str, has_aux: bool
     units = library.np.reshape(library.np.eye(n), (n, *peek(z).shape))
     rows = [pullback(units[k, ...]) for k in range(n)]
     shape = tuple(peek(z).shape)
-    return tuple(
-        library.np.reshape(library.np.stack([row[k] for row in rows]), (*shape, *x.shape)) for k, x in enumerate(primals)
-    ), aux
+    matrices = [library.np.stack([row[k] for row in rows]) for k in range(len(primals))]
+    return tuple(library.np.reshape(a, (*shape, *x.shape)) for a, x in zip(matrices, primals, strict=True)), aux
 
 
 def of_arguments(compute: Function, f: Function, what: str, argnums: int | tuple[int, ...]) -> Function:

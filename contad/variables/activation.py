@@ -65,9 +65,13 @@ def trees_of(made: Sequence[Active]) -> list[Tree]:
 
 def make_active(s: ChainStack, given: Value, what: str) -> Value:
     """A variable for a number, variables for an array."""
-    if s.takes_any and (isinstance(given, Array) or is_of_library(given) or getattr(getattr(given, "dtype", None), "kind", "") == "f"):
+    if s.takes_any and (
+        isinstance(given, Array)
+        or is_of_library(given)
+        or (isinstance(given, (np.ndarray, np.floating)) and given.dtype.kind == "f")
+    ):
         return s.array_variable(given)
-    leaf = real_leaf(given, what)
+    leaf = real_leaf(given, what)  # which refuses arrays of other libraries
     if isinstance(leaf, (np.ndarray, Array)):
         return s.array_variable(leaf)
     return s.float_variable(leaf) if stands_for_float(given) else s.variable(leaf)

@@ -14,12 +14,19 @@ import numpy as np
 from contad.errors import NestingError, OutputError, UnsupportedError
 from contad.variables.arguments import kind_of, operand
 from contad.variables.array import Array, numbers_in
-from contad.variables.complex_pair import ComplexArray, ComplexNumber, ComplexPair, as_pair, holds_pairs, is_complex, join
+from contad.variables.complex_pair import (
+    ComplexArray,
+    ComplexNumber,
+    ComplexPair,
+    as_pair,
+    holds_pairs,
+    is_complex,
+    join,
+)
 from contad.variables.layout import plain_form, subclass_of_arrays
 from contad.variables.level import Level
 from contad.variables.number import Carrier, Number, is_real, map_numbers
 from contad.variables.open_types import ArrayValue, Function, Nested, Owner, Real, Rule, Value
-
 
 CONTAINERS = (list, tuple, dict)
 

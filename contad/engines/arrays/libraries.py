@@ -210,8 +210,9 @@ class Library:
         if known is None:
             partials = []
             for k in range(rule.arity):
-                product = self.rebind(rule.product(k))
-                partials.append((product, self.rebind_body(rule.array_partial(k, not self.is_numpy)), rule.body.literal(k)))  # type: ignore[union-attr]
+                assert rule.body is not None
+                partial = self.rebind_body(rule.array_partial(k, not self.is_numpy))
+                partials.append((self.rebind(rule.product(k)), partial, rule.body.literal(k)))
             known = self._forms[rule] = Form(rule, self._value_of(rule), partials)
         return known
 
@@ -440,7 +441,8 @@ def namespace_of(x: ArrayValue) -> Any:
 INSTEAD: dict[Any, FunctionType] = {  # functions that look at values, and those that do not
     number.scale: numpy_names.masked, cotangents.scale: numpy_names.masked, number.route: numpy_names.routed,
     cotangents.all_finite: numpy_names.all_finite, reductions.freedom: numpy_names.freedom,
-    complex_pair.is_complex: numpy_names.no, vectorised.mend: numpy_names.leave, factors.factorise: numpy_names.no_factor,
+    complex_pair.is_complex: numpy_names.no, vectorised.mend: numpy_names.leave,
+    factors.factorise: numpy_names.no_factor,
     factors.known_factor: numpy_names.no_factor, cotangents.in_range: numpy_names.out_of_range,
     triangular_factors.solve_regular: numpy_names.solve_triangle,
     triangular_factors._solve_one: numpy_names.solve_one_triangle,

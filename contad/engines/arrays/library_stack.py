@@ -240,7 +240,7 @@ class LibraryStack(ChainStack):
         return self.record("where", z, library, [(x, y)[k] for k in mine], pull)
 
     def move(self, move: Callable[[Nested], ArrayValue], sources: Nested) -> ArrayValue:
-        """A function that moves elements of several sources: NumPy moves their positions, and the library takes them."""
+        """A function that moves elements of several sources: NumPy moves positions, and the library takes them."""
         parts: list[Value] = []
         start = 0
 
@@ -324,8 +324,8 @@ def accumulate(
     """Add the cotangents of the operands to their adjoints."""
     try:
         for (i, shape, dtype), t in zip(operands, pull(d), strict=True):
-            t = settle(library, t, shape, dtype)
-            adj[i] = t if adj[i] is None else adj[i] + t
+            x_bar = settle(library, t, shape, dtype)
+            adj[i] = x_bar if adj[i] is None else adj[i] + x_bar
     except READS_VALUES as error:
         if library.is_numpy:
             raise

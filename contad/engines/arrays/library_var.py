@@ -210,7 +210,7 @@ class LibraryVar(Array):
             written = library.embed(y, shape, key)
         else:
             wide = y if y.shape == place else np.broadcast_to(_drop_axes(y, len(place)), place)
-            written = owner.perform(EMBEDDING, wide, (shape, key), {}) if wide._owner is owner else _embed(wide, shape, key)
+            written = wide._owner.perform(EMBEDDING, wide, (shape, key), {})
         self._become(kept + written)
 
     def _become(self, new: "LibraryVar") -> None:
@@ -322,10 +322,6 @@ def _forwards(key: Key, shape: tuple[int, ...]) -> tuple[Key, tuple[int, ...]]:
 def _drop_axes(y: LibraryVar, n: int) -> LibraryVar:
     """An assigned array without the leading axes of length 1 that its place does not have."""
     return y.reshape(y.shape[max(y.ndim - n, 0) :]) if y.ndim > n else y
-
-
-def _embed(y: LibraryVar, shape: tuple[int, ...], key: Key) -> Value:
-    return y._owner.perform(EMBEDDING, y, (shape, key), {})
 
 
 def _order(order: str) -> Options:

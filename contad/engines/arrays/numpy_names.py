@@ -14,8 +14,8 @@ from contad.ops.cotangents import kept_shape
 from contad.variables.number import Carrier
 from contad.variables.open_types import ArrayValue, Key, Option, Value
 
-xp: Any
-library: Any
+xp: Any = None
+library: Any = None
 
 CREATION = frozenset(("zeros", "ones", "full", "empty", "eye", "arange", "array", "asarray", "identity", "linspace"))
 STANDARD = {  # NumPy's names of functions that mean the same
@@ -419,7 +419,9 @@ def argmin_(a: ArrayValue, axis: Option = None) -> ArrayValue:
     return xp.argmin(a, axis=axis)
 
 
-def argsort_(a: ArrayValue, axis: int = -1, kind: Option = None, order: Option = None, *, stable: Option = None) -> Value:
+def argsort_(
+    a: ArrayValue, axis: int = -1, kind: Option = None, order: Option = None, *, stable: Option = None
+) -> Value:
     return xp.argsort(a, axis=axis, stable=True)
 
 

@@ -5,7 +5,7 @@ function of that name on variables, and the library's own on everything else.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ _OPTIONS = {"correction": "ddof"}  # the standard's names of options that NumPy'
 class StandardNamespace:
     """The functions, dtypes and constants of the standard, as a library has them, on variables too."""
 
-    _known: dict[int, "StandardNamespace"] = {}
+    _known: ClassVar[dict[int, "StandardNamespace"]] = {}
 
     def __init__(self, library: Library, module: Any = np, native: Any = None) -> None:
         self._library, self._module = library, module
@@ -96,12 +96,16 @@ def unstack(x: Value, /, *, axis: int = 0) -> tuple[Value, ...]:
     return tuple(np.moveaxis(x, axis, 0)[k, ...] for k in range(x.shape[axis]))
 
 
-def cumulative_sum(x: Value, /, *, axis: int | None = None, dtype: Option = None, include_initial: bool = False) -> Value:
+def cumulative_sum(
+    x: Value, /, *, axis: int | None = None, dtype: Option = None, include_initial: bool = False
+) -> Value:
     """The sums of the first elements, with 0 before them on demand."""
     return _accumulate(np.cumsum, 0.0, x, axis, include_initial)
 
 
-def cumulative_prod(x: Value, /, *, axis: int | None = None, dtype: Option = None, include_initial: bool = False) -> Value:
+def cumulative_prod(
+    x: Value, /, *, axis: int | None = None, dtype: Option = None, include_initial: bool = False
+) -> Value:
     """The products of the first elements, with 1 before them on demand."""
     return _accumulate(np.cumprod, 1.0, x, axis, include_initial)
 

@@ -1,4 +1,4 @@
-"""A library like CuPy, without a device: NumPy's protocols, no conversions in silence, and a count of those asked for."""
+"""A library like CuPy, without a device: NumPy's protocols, no conversions in silence, and a count of attempts."""
 
 import collections
 import numbers

@@ -59,8 +59,7 @@ def test_with_another_library_it_is_right_or_refused(name, right):
             expected = contad.grad(total, numbers)(*args)
             try:
                 found = contad.grad(total, numbers)(*map(make, args))
-            except UnsupportedError as error:
-                assert rule.name in str(error) or "not available" in str(error) or "no such function" in str(error)
+            except UnsupportedError:
                 outcome = "refused"
                 break
             for x, y in zip(found, expected, strict=True):

@@ -14,13 +14,16 @@ xps = pytest.importorskip("array_api_strict", reason="array_api_strict is not in
 POINT = np.array([[1.3, 0.7, 2.1], [0.4, 1.9, 1.1], [0.8, 0.35, 1.6]])
 
 # ---- the table -------------------------------------------------------------------------------------------------------
-OF_ONE = """
-abs asinh atan cos cosh exp expm1 log log10 log1p log2 negative positive reciprocal sin sinh sqrt square tan tanh conj real
-ceil floor round sign trunc sum prod mean max min std var flip sort tril triu matrix_transpose zeros_like ones_like
-""".split()
-OF_TWO = """
-add subtract multiply divide pow atan2 hypot maximum minimum copysign logaddexp floor_divide remainder
-""".split()
+OF_ONE = [
+    "abs", "asinh", "atan", "cos", "cosh", "exp", "expm1", "log", "log10", "log1p", "log2", "negative", "positive",
+    "reciprocal", "sin", "sinh", "sqrt", "square", "tan", "tanh", "conj", "real", "ceil", "floor", "round", "sign",
+    "trunc", "sum", "prod", "mean", "max", "min", "std", "var", "flip", "sort", "tril", "triu", "matrix_transpose",
+    "zeros_like", "ones_like",
+]  # fmt: skip
+OF_TWO = [
+    "add", "subtract", "multiply", "divide", "pow", "atan2", "hypot", "maximum", "minimum", "copysign", "logaddexp",
+    "floor_divide", "remainder",
+]  # fmt: skip
 CALLS = {
     "acos": lambda xp, x: xp.acos(x * 0.3), "asin": lambda xp, x: xp.asin(x * 0.3),
     "atanh": lambda xp, x: xp.atanh(x * 0.3), "acosh": lambda xp, x: xp.acosh(x + 1.5),
@@ -34,24 +37,33 @@ CALLS = {
     "meshgrid": lambda xp, x: xp.meshgrid(x[0, :], x[1, :])[0], "moveaxis": lambda xp, x: xp.moveaxis(x, 0, 1),
     "permute_dims": lambda xp, x: xp.permute_dims(x, (1, 0)), "repeat": lambda xp, x: xp.repeat(x, 2, axis=1),
     "reshape": lambda xp, x: xp.reshape(x, (9,)), "roll": lambda xp, x: xp.roll(x, 1, axis=0),
-    "squeeze": lambda xp, x: xp.squeeze(xp.expand_dims(x, axis=0), axis=0), "stack": lambda xp, x: xp.stack([x, x * 2.0]),
+    "squeeze": lambda xp, x: xp.squeeze(xp.expand_dims(x, axis=0), axis=0),
+    "stack": lambda xp, x: xp.stack([x, x * 2.0]),
     "take": lambda xp, x: xp.take(x, xps.asarray([2, 0]), axis=1),
     "take_along_axis": lambda xp, x: xp.take_along_axis(x, xps.asarray([[2], [0], [1]]), axis=1),
     "tensordot": lambda xp, x: xp.tensordot(x, x, axes=1), "tile": lambda xp, x: xp.tile(x, (2, 1)),
     "unstack": lambda xp, x: xp.unstack(x)[1] * x[0, :], "vecdot": lambda xp, x: xp.vecdot(x, x),
     "where": lambda xp, x: xp.where(x > 1.0, x * x, x * 3.0),
 }  # fmt: skip
-CONSTANT = """
-all any argmax argmin argsort count_nonzero equal greater greater_equal imag isfinite isinf isnan less less_equal nonzero
-not_equal result_type searchsorted signbit
-""".split()
-REFUSED = "nextafter unique_all unique_counts unique_inverse unique_values".split()
+CONSTANT = [
+    "all", "any", "argmax", "argmin", "argsort", "count_nonzero", "equal", "greater", "greater_equal", "imag",
+    "isfinite", "isinf", "isnan", "less", "less_equal", "nonzero", "not_equal", "result_type", "searchsorted",
+    "signbit",
+]  # fmt: skip
+REFUSED = [
+    "nextafter", "unique_all", "unique_counts", "unique_inverse", "unique_values",
+]  # fmt: skip
 # take no real array: sizes, dtypes, integers, truth values
-OF_OTHERS = """
-arange bitwise_and bitwise_invert bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_shapes can_cast
-empty empty_like eye finfo from_dlpack full iinfo isdtype isin linspace logical_and logical_not logical_or logical_xor ones zeros
-""".split()
-OWN = "set_array_api_strict_flags get_array_api_strict_flags reset_array_api_strict_flags __array_namespace_info__".split()
+OF_OTHERS = [
+    "arange", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
+    "bitwise_xor", "broadcast_shapes", "can_cast", "empty", "empty_like", "eye", "finfo", "from_dlpack", "full",
+    "iinfo", "isdtype", "isin", "linspace", "logical_and", "logical_not", "logical_or", "logical_xor", "ones",
+    "zeros",
+]  # fmt: skip
+OWN = [
+    "set_array_api_strict_flags", "get_array_api_strict_flags", "reset_array_api_strict_flags",
+    "__array_namespace_info__",
+]  # fmt: skip
 
 CALLS |= {name: lambda xp, x, name=name: getattr(xp, name)(x) for name in OF_ONE}
 CALLS |= {name: lambda xp, x, name=name: getattr(xp, name)(x, x * x + 0.3) for name in OF_TWO}
