@@ -229,7 +229,7 @@ class Described:
     def __init__(self, name: str, density: Formula, at: str, scaled: bool = False) -> None:
         """`scaled` says that the logarithm of the scale is subtracted."""
         self.name, self.density = name, density
-        self.support, self.parameters, self.example, *self.results = SHOWN[name]
+        self.support, self.parameters, self.example, *self.results = SHOWN.get(name, ("every x", "", ""))
         self.is_whole = self.support.startswith("k")
         pairs = zip(density.argument_names, at.split(", "), strict=True)
         where = ", ".join(f"{argument} = {text}" for argument, text in pairs if argument != text)
