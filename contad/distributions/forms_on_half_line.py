@@ -27,7 +27,10 @@ _FOLDED = (
     "u = select(near, 2.0 * y, 2.0); s = select(near or far, 1.0, y); "
     "v = select(near, 1.0 + (c - y) * (c + y), (1.0 + c * c) / s - s)"
 )
-_FOLDED_BACK = "k = {sign}1.0 / tan(PI * {p}); h = hypot(k, hypot(1.0, c)); select(k > 0.0, k + h, (1.0 + c * c) / (h - k))"
+_FOLDED_BACK = (
+    "small = {p} < 0.5; k = 1.0 / tan(PI * select(small, {p}, 1.0 - {p})); h = k + hypot(k, hypot(1.0, c)); "
+    "select(small, {small}, {large})"
+)
 _BIRNBAUM = "s = c * {}; w = 0.5 * (select(s < 0.0, -s, s) + hypot(s, 2.0)); power(w, select(s < 0.0, -2.0, 2.0))"
 _NONCENTRAL = (
     "v = 0.5 * df - 1.0; x = 0.25 * nc * y; near = x < 100.0 * (v + 1.0); z = sqrt(select(near, 1.0, nc)) * sqrt(y); "
@@ -97,7 +100,10 @@ FORMS: dict[str, StandardForm] = {
         lines=_FOLDED, tails=(
             "log(arctan2(u, v)) - LOG_PI", "select(far, log_upper_half_cauchy(0.5 * w) - LOG_2, log(arctan2(u, -v)) - LOG_PI)",
         ),
-        inverse=(_FOLDED_BACK.format(sign="-", p="p"), _FOLDED_BACK.format(sign="", p="q")),
+        inverse=(
+            _FOLDED_BACK.format(p="p", small="(1.0 + c * c) / h", large="h"),
+            _FOLDED_BACK.format(p="q", small="h", large="(1.0 + c * c) / h"),
+        ),
     ),
     "foldnorm": standard(
         "c", "-(y - c)^2 / 2 + log(1 + e^(-2 c y)) - log(2 pi) / 2", _JKB1.format(13),

@@ -61,7 +61,9 @@ FORMS: dict[str, StandardForm] = {
     ),
     "arcsine": standard(
         "", "-log pi - log(y (1 - y)) / 2", _JKB2.format(25), "-LOG_PI - 0.5 * (log(y) + log1p(-y))", UNIT,
-        both=("2.0 / PI * arcsin(sqrt(y))", "2.0 / PI * arcsin(sqrt(1.0 - y))"),
+        both=(
+            "2.0 / PI * arctan2(sqrt(y), sqrt(1.0 - y))", "2.0 / PI * arctan2(sqrt(1.0 - y), sqrt(y))",
+        ),
         inverse=("power(sin(0.5 * PI * p), 2.0)", "power(sin(0.5 * PI * (1.0 - q)), 2.0)"),
     ),
     "cosine": standard(
@@ -110,6 +112,12 @@ FORMS: dict[str, StandardForm] = {
             "top + select(rising, 2.0 * log(y) - log(2.0 * start), log(select(rising or falling, 1.0, y - 0.5 * c)))",
             "top + select(falling, 2.0 * log1p(-y) - log(2.0 * end), "
             "log(select(rising or falling, 1.0, 0.5 + 0.5 * d - y)))",
+        ),
+        inverse=tuple(
+            f"w = 1.0 + d - c; rising = {p} * w < c; falling = {q} * w < 1.0 - d; "
+            f"select(rising, sqrt(select(rising, c * w * {p}, 1.0)), "
+            f"select(falling, 1.0 - sqrt(select(falling, (1.0 - d) * w * {q}, 1.0)), 0.5 * (c + w * {p})))"
+            for p, q in (("p", "(1.0 - p)"), ("(1.0 - q)", "q"))
         ),
     ),
     "genhalflogistic": standard(

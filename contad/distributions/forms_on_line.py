@@ -21,7 +21,6 @@ _BALL_BACK = (
 )
 _SHAPE = "4.0 / select(absolute(skew) < 0.01, _nan, skew * skew)"  # for less, its derivatives lose their digits
 _MOYAL = "far = y > 90.0; s = exp(-0.5 * select(far, 0.0, y))"
-_SECANT = "select({low} < -700.0, {low} + LOG_2 - LOG_PI, log_lower_half_cauchy(exp(select({clear}, 0.0, {low}))))"
 
 FORMS: dict[str, StandardForm] = {
     "genlogistic": standard(
@@ -52,12 +51,11 @@ FORMS: dict[str, StandardForm] = {
     ),
     "hypsecant": standard(
         "", "-log pi - log cosh y", _JKB2.format(23),
-        "r = select(y < 0.0, -y, y); LOG_2 - LOG_PI - r - log1p(exp(-2.0 * r))",
-        tails=(
-            _SECANT.format(low="y", clear="y < -700.0 or y > 0.0"),
-            _SECANT.format(low="(-y)", clear="y > 700.0 or y < 0.0"),
+        "LOG_2 - LOG_PI - r - log1p(exp(-2.0 * r))",
+        **even(
+            "select(r > 700.0, LOG_2 - LOG_PI - r, log_lower_half_cauchy(exp(-select(r > 700.0, 0.0, r))))",
+            "-log(tan(0.25 * PI * t))",
         ),
-        inverse=("log(tan(0.5 * PI * p))", "-log(tan(0.5 * PI * q))"),
     ),
     "skewcauchy": standard(
         "a", "-log pi - log(1 + (y / w)^2), w = 1 + a sign y", _JKB1.format(16),
@@ -124,12 +122,15 @@ FORMS: dict[str, StandardForm] = {
     "jf_skew_t": standard(
         "a b", "(a + 1/2) log(1 + y / s) + (b + 1/2) log(1 - y / s) - (a + b - 1) log 2 - log B(a, b) - log(a + b) / 2, "
         "with s = (a + b + y^2)^(1/2)", "Jones & Faddy (2003)",
-        "(a + 0.5) * log(over / s) + (b + 0.5) * log(under / s) - (a + b - 1.0) * LOG_2 - betaln(a, b) "
+        "(a + 0.5) * (log(over) - log(s)) + (b + 0.5) * (log(under) - log(s)) - (a + b - 1.0) * LOG_2 - betaln(a, b) "
         "- 0.5 * log(a + b)", positive="a b",
         lines="s = hypot(sqrt(a + b), y); right = y > 0.0; large = s + select(right, y, -y); small = (a + b) / large; "
-        "over = select(right, large, small); under = select(right, small, large)",
-        logs=("log_beta_part_of_ratio(a, b, over, under)", "log_beta_part_of_ratio(b, a, under, over)"),
-        both=("exp(log_beta_part_of_ratio(a, b, over, under))", "exp(log_beta_part_of_ratio(b, a, under, over))"),
+        "over = select(right, large, small); under = select(right, small, large); "
+        "far = large > 1e140; u = select(far, 1.0, over); v = select(far, 1.0, under); c = select(right, b, a); "
+        "last = c * (log(a + b) - 2.0 * log(large)) - betaln(a, b) - log(c); rest = log1m_exp(last); "
+        "below = select(far, select(right, rest, last), log_beta_part_of_ratio(a, b, u, v)); "
+        "above = select(far, select(right, last, rest), log_beta_part_of_ratio(b, a, v, u))",
+        logs=("below", "above"), both=("exp(below)", "exp(above)"),
         inverse=(
             "sqrt(a + b) * sinh(0.5 * log_beta_odds(a, b, p))", "-sqrt(a + b) * sinh(0.5 * log_beta_odds(b, a, q))",
         ),

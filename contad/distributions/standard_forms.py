@@ -37,7 +37,8 @@ class StandardForm(NamedTuple):
         outside = [f"y <{'=' * ('low' in self.open_at)} {low}"] * (low != WHOLE[0]) or [f"y == {low}"]
         outside += [f"y >{'=' * ('high' in self.open_at)} {high}"] * (high != WHOLE[1]) or [f"y == {high}"]
         text = self.options.get("outside", " or ".join(outside))
-        cases = where(self.options.get("positive", ""), self.options.get("valid", "y == y"), text)
+        valid = " and ".join(x for x in (self.options.get("valid", ""), "y == y") if x)
+        cases = where(self.options.get("positive", ""), valid, text)
         before, _, result = self.density.rpartition(";")
         lines = [x for x in (self.options.get("lines", ""), before) if x]
         names = ["y", *self.shapes.split()]

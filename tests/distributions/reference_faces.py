@@ -2,9 +2,11 @@
 
 from mpmath import mp
 
+from contad.distributions import forms_on_line
 from tests.distributions.mirror_points import AT, BY_NAME, CONTINUOUS, DISCRETE, shapes_of
 from tests.distributions.reference_densities import LOG_DENSITIES, POINTS as DENSITY_POINTS
-from tests.distributions.reference_tails import TAILS, log_bessel, log_rest
+from tests.distributions.reference_forms import TAILS
+from tests.distributions.reference_tails import log_bessel, log_rest
 
 
 # ---- probabilities that are no elementary functions ------------------------------------------------------------------
@@ -217,10 +219,16 @@ METHODS = ("logpdf", "logcdf", "logsf")
 MASS_METHODS = ("logpmf", "logcdf", "logsf")
 WHOLE_LINE = [
     "norm", "cauchy", "t", "logistic", "laplace", "gumbel_r", "gumbel_l", "exponnorm", "skewnorm", "genextreme", "nct",
+    *forms_on_line.FORMS,
 ]  # fmt: skip
 ENDS = {"pareto": (1.0, mp.inf), "weibull_max": (-mp.inf, 0.0), "vonmises": (-3.1, 3.1), "truncnorm": (-0.5, 2.0)}
 ENDS |= dict.fromkeys(WHOLE_LINE, (-mp.inf, mp.inf)) | dict.fromkeys(("beta", "uniform", "triang"), (0.0, 1.0))
-ENDS |= {"genextreme": (-mp.inf, 1 / 0.6), "genpareto": (0.0, mp.inf)}
+ENDS |= {"genextreme": (-mp.inf, 1 / 0.6), "genpareto": (0.0, mp.inf), "pearson3": (-2.4, mp.inf)}
+ENDS |= dict.fromkeys(("powerlaw", "johnsonsb", "bradford", "arcsine", "trapezoid"), (0.0, 1.0))
+ENDS |= dict.fromkeys(("semicircular", "rdist"), (-1.0, 1.0)) | dict.fromkeys(("cosine", "vonmises_line"), (-3.1, 3.1))
+ENDS |= {"anglit": (-0.78, 0.78), "loguniform": (0.1, 2.9), "reciprocal": (0.1, 2.9), "truncexpon": (0.0, 0.19),
+         "truncpareto": (1.0, 4.5), "truncweibull_min": (0.1, 1.9), "wrapcauchy": (0.0, 6.2),
+         "genhalflogistic": (0.0, 1.6), "levy_l": (-mp.inf, 0.0)}  # fmt: skip
 # of a standard number, with the size of the shapes over those of `mirror_points`
 REGIMES = [(0.4375, 1.0), (1e-8, 0.1), (2.5, 2.0), (17.0, 5.0), (-0.75, 1.0), (-3.5, 0.3)]
 # (x, the shapes, loc, scale) where a formula takes a way of its own, which no regime leads to
@@ -240,7 +248,10 @@ FURTHER = {
     "vonmises": [(6.75, 1.4, 0.25, 2.0), (-4.875, 0.7, 0.0, 1.5)],
 }  # fmt: skip
 # whose support or domain is that of their shapes; and of the light tail of skewnorm see `test_extremes`
-FIXED = ("skewnorm", "triang", "truncnorm", "genextreme", "genpareto")
+FIXED = (
+    "skewnorm", "triang", "truncnorm", "genextreme", "genpareto", "genhalflogistic", "pearson3", "skewcauchy", "wrapcauchy",
+    "crystalball",
+)  # fmt: skip
 MASS_POINTS = {
     "bernoulli": [(0.0, 0.3), (0.0, 1e-30)],
     "binom": [(3.0, 7.0, 0.3), (40.0, 50.0, 0.125), (0.0, 9.0, 1e-30)],
