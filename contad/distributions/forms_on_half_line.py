@@ -27,9 +27,10 @@ _FOLDED = (
     "u = select(near, 2.0 * y, 2.0); s = select(near or far, 1.0, y); "
     "v = select(near, 1.0 + (c - y) * (c + y), (1.0 + c * c) / s - s)"
 )
-_FOLDED_BACK = (
-    "small = {p} < 0.5; k = 1.0 / tan(PI * select(small, {p}, 1.0 - {p})); h = k + hypot(k, hypot(1.0, c)); "
-    "select(small, {small}, {large})"
+_FOLDED_BACK = (  # by a tangent near 0 and in the middle, where the cotangent has a pole
+    "low = {p} < 0.25; high = {q} < 0.25; w = hypot(1.0, c); t = tan(PI * select(low, {p}, 0.1)); "
+    "k = select(high, 1.0 / tan(PI * select(high, {q}, 0.1)), tan(PI * select(low, 0.0, 0.5 - {q}))); "
+    "select(low, t * w * w / (1.0 + hypot(1.0, t * w)), k + hypot(k, w))"
 )
 _BIRNBAUM = "s = c * {}; w = 0.5 * (select(s < 0.0, -s, s) + hypot(s, 2.0)); power(w, select(s < 0.0, -2.0, 2.0))"
 _NONCENTRAL = (
@@ -101,8 +102,7 @@ FORMS: dict[str, StandardForm] = {
             "log(arctan2(u, v)) - LOG_PI", "select(far, log_upper_half_cauchy(0.5 * w) - LOG_2, log(arctan2(u, -v)) - LOG_PI)",
         ),
         inverse=(
-            _FOLDED_BACK.format(p="p", small="(1.0 + c * c) / h", large="h"),
-            _FOLDED_BACK.format(p="q", small="h", large="(1.0 + c * c) / h"),
+            _FOLDED_BACK.format(p="p", q="(1.0 - p)"), _FOLDED_BACK.format(p="(1.0 - q)", q="q"),
         ),
     ),
     "foldnorm": standard(

@@ -36,7 +36,6 @@ FORMS: dict[str, StandardForm] = {
         **even(
             "select(r == 0.0, -LOG_2 - 2.0 * r * exp(log(0.5 * beta) - gammaln(1.0 / beta)), "
             "log_gamma_part_of_log(1.0, 1.0 / beta, beta * log(select(r == 0.0, 1.0, r))) - LOG_2)",
-            "power(gammainccinv(1.0 / beta, t), 1.0 / beta)",
         ),
     ),
     "dgamma": standard(
@@ -63,8 +62,9 @@ FORMS: dict[str, StandardForm] = {
         lines="w = select(y < 0.0, 1.0 - a, 1.0 + a); r = select(y < 0.0, -y, y)",
         split=("y < 0.0", "log(w) + log_upper_half_cauchy(r / w) - LOG_2"),
         inverse=tuple(
-            "near = %s; w = select(near, 1.0 - a, 1.0 + a); t = select(near, %s, %s) / w; "
-            "r = w / tan(PI * t); select(near, -r, r)" % text
+            "near = %s; w = select(near, 1.0 - a, 1.0 + a); t = select(near, %s, %s); middle = t > 0.25 * w; "
+            "r = w * select(middle, tan(PI * (0.5 * w - t) / w), 1.0 / tan(PI * select(middle, 0.25 * w, t) / w)); "
+            "select(near, -r, r)" % text
             for text in (("p < 0.5 * (1.0 - a)", "p", "1.0 - p"), ("q > 0.5 * (1.0 + a)", "1.0 - q", "q"))
         ),
     ),

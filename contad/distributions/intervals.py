@@ -82,7 +82,7 @@ def less_sine(x):
     """x - sin x, for 0 <= x <= 2 pi: by x - sin x = 3 (x / 3 - sin(x / 3)) + 4 sin(x / 3)^3 thrice, whose terms are
     positive, and a series."""
     t = x / 27.0
-    least = t * t * t / 6.0 * (1.0 - t * t / 20.0 * (1.0 - t * t / 42.0))
+    least = t * t * t / 6.0 * (1.0 - t * t / 20.0 * (1.0 - t * t / 42.0 * (1.0 - t * t / 72.0)))
     return 27.0 * least + 36.0 * sin(t) ** 3 + 12.0 * sin(3.0 * t) ** 3 + 4.0 * sin(9.0 * t) ** 3
 
 

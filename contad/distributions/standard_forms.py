@@ -66,12 +66,14 @@ def standard(
     return StandardForm(shapes, formula, source, density, ends, open_at, options)
 
 
-def even(tail: str, back: str) -> dict[str, Any]:
-    """The probabilities of an even density, from the logarithm of the upper tail at r = |y|, and the inverse of twice
-    the tail, t."""
-    near = "near = {p} < 0.5; t = 2.0 * select(near, {p}, 1.0 - {p}); r = %s; select(near, {low}r, {high}r)" % back
-    return {
-        "lines": "r = select(y < 0.0, -y, y)", "split": ("y < 0.0", tail),
-        "inverse": (near.format(p="p", low="-", high=""), near.format(p="q", low="", high="-")),
-    }  # fmt: skip
-
+def even(tail: str, back: str = "") -> dict[str, Any]:
+    """The probabilities of an even density, from the logarithm of the upper tail at r = |y|, and r by twice the tail,
+    t."""
+    made: dict[str, Any] = {"lines": "r = select(y < 0.0, -y, y)", "split": ("y < 0.0", tail), "solved": not back}
+    if back:
+        text = f"near = PART < 0.5; t = 2.0 * select(near, PART, 1.0 - PART); r = {back}; select(near, LOWr, HIGHr)"
+        made["inverse"] = tuple(
+            text.replace("PART", part).replace("LOW", low).replace("HIGH", high)
+            for part, low, high in (("p", "-", ""), ("q", "", "-"))
+        )
+    return made

@@ -27,7 +27,7 @@ def is_lost(found, expected):
     """Where SciPy's is nan or infinite, because a number on the way to it underflows or overflows."""
     with np.errstate(invalid="ignore"):
         is_tiny = (found < -50.0) & np.isfinite(found) | (0.0 < found) & (found < 1e-100)
-        return ~np.isfinite(expected) & (is_tiny | np.isnan(expected) & (found == -np.inf))
+        return ~np.isfinite(expected) & (is_tiny | np.isnan(expected) & ((found == -np.inf) | (found == 0.0)))
 
 
 def shapes_of(name):

@@ -275,6 +275,8 @@ def points_of(name):
     for u, size in REGIMES:
         if name == "skewnorm" and abs(u) > 10.0:
             continue
+        if name in ("gennorm", "recipinvgauss") and abs(u) < 1e-3:  # where second derivatives have few digits
+            continue
         loc, scale = (0.0, 1.5) if abs(u) < 1e-3 else (0.25, 2.0)
         shapes = AT.get(name) or tuple(size * shape for shape in shapes_of(name))
         if name in FIXED:
@@ -308,6 +310,8 @@ def table():
     yield "stan.loglogistic_cdf", lambda *args: mp.exp(log_logistic(*args)), [(1.7, 0.4, 1.4)]
     for name in BY_NAME:
         for method in METHODS if name in CONTINUOUS else MASS_METHODS:
+            if not hasattr(BY_NAME[name], method):
+                continue
             yield f"stats.{name}.{method}", scipys_function(name, method), points_of(name)
 
 

@@ -83,7 +83,7 @@ def ball(x, beta, m):
         low = power + (1 - m) * fall - total
         return -beta * beta / 2 - m * fall - total, low, log_rest(low)
     high = LOG_TWO_PI / 2 + log_phi(-x) - total
-    low = log_sum(power, LOG_TWO_PI / 2 + log_between(-beta, x)) - total if x > -beta else power - total
+    low = log_sum(power, LOG_TWO_PI / 2 + log_between(-beta, x)) - total if x < 0 else log_rest(high)
     return -x * x / 2 - total, low, high
 
 

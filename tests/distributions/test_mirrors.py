@@ -21,7 +21,7 @@ def test_densities_are_scipys(name):
             with np.errstate(all="ignore"):
                 expected = getattr(theirs, method)(X, *shapes, loc, scale)
             found = getattr(own, method)(X, *shapes, loc, scale)
-            expected = np.where(is_lost(found, expected), found, expected)
+            expected = np.where(is_lost(found, expected) & (scale > 0.0), found, expected)
             np.testing.assert_allclose(found, expected, rtol=2e-11, err_msg=f"{method} {loc} {scale}")
     found = own.logpdf(np.array([0.4]), *shapes, 0.0, 2.0)[0]
     assert own.logpdf(0.4, *shapes, scale=2.0) == pytest.approx(found, rel=1e-14)
