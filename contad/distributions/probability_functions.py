@@ -5,7 +5,8 @@ complement (for the exponential and similar distributions), the logarithm of the
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, TypedDict
 
 from contad.distributions.circular import log_scaled_bessel, von_mises_log_density, von_mises_log_mass
@@ -135,7 +136,7 @@ def distribution(
     high: str = "y == _inf", both: tuple[str, str] = ("", ""), logs: tuple[str, str] = ("", ""), upper: str = "",
     lower: str = "", survival: tuple[str, str] = ("", ""), attained: tuple[str, str] = ("", ""),
     tails: tuple[str, str] = ("", ""), split: tuple[str, str] = ("", ""), inverse: tuple[str, str] | None = None,
-    whole: Sequence[str] = (),
+    whole: Sequence[str] = (), known: Mapping[str, Formula] = MappingProxyType({}),
 ) -> Cumulative:  # fmt: skip
     """The functions of y (n for whole numbers) and the parameters.
 
@@ -147,6 +148,7 @@ def distribution(
     both      the function and its complement; with `logs`, the logarithms of both
     tails     the logarithms of both, of which the smaller is accurate
     split     a condition, and the logarithm of the function where it holds, of the complement elsewhere
+    known     names that the expressions call besides NAMES
     inverse   y as an expression of the probability p, and one of the complement's probability q, after assignments
     """
     variate = "n" if "n" in whole else "y"
@@ -191,7 +193,7 @@ def distribution(
             own = of_logs[suffix == "lccdf"]
         if text in ("exp(below)", "exp(above)"):
             own = f"{text[4:-1]} < -1e5"
-        made.append(make_formula(f"{name}_{suffix}", names, lines, text, cases, whole, own))
+        made.append(make_formula(f"{name}_{suffix}", names, lines, text, cases, whole, own, known))
     found: list[Formula | None] = [None, None]
     if inverse is not None:
         for k, (variable, text) in enumerate(zip("pq", inverse, strict=True)):
@@ -205,11 +207,11 @@ def distribution(
 
 def make_formula(
     name: str, names: Sequence[str], lines: str, text: str, cases: Sequence[tuple[str, float]], whole: Sequence[str],
-    flat: str = "",
+    flat: str = "", known: Mapping[str, Formula] = MappingProxyType({}),
 ) -> Formula:  # fmt: skip
     body = [*(line.strip() for line in lines.split(";") if line.strip()), f"return {text.strip()}"]
     source = f"def {name}({', '.join(names)}):\n" + "".join(f"    {line}\n" for line in body)
-    function = function_of_text(source, name, NAMES)
+    function = function_of_text(source, name, NAMES | dict(known))
     function.__module__ = __name__
     return Formula(function, cases, whole, (), flat=flat)
 

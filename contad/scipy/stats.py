@@ -12,6 +12,7 @@ binom). nct needs df of at least 0.01 and, except for the density, |nc| of at mo
 -1.737085713765
 """
 
+import importlib
 import math
 from types import ModuleType
 from typing import Any
@@ -30,8 +31,11 @@ from contad.distributions import (
 from contad.distributions.cumulative import CUMULATIVE
 from contad.distributions.faces import Face, compose
 from contad.distributions.formula import Formula
+from contad.distributions.probability_functions import distribution
+from contad.distributions.standard_counts import COUNTS, NAMES_OF_COUNTS
 from contad.ops.exponential import exp, log
 from contad.scipy.distribution_docstrings import Described
+from contad.scipy.mirroring import refuse_missing
 from contad.variables.open_types import Value
 
 _SCALED = ("not scale > 0.0", math.nan)
@@ -357,6 +361,17 @@ _LIKE_OTHERS: dict[str, tuple[Any, ...]] = {  # the arguments of `_continuous` a
 }
 
 
+def _make_count(name: str) -> Any:
+    """A distribution of whole numbers from its row."""
+    shapes, mass, at, whole, options = COUNTS[name]
+    if not options:
+        return _discrete(name, shapes, mass, at, whole)
+    first, *parameters = mass.argument_names
+    options = {"low": "n < 0.0", "high": "n == _inf", "whole": mass.body.whole, "known": NAMES_OF_COUNTS} | options
+    CUMULATIVE[name] = distribution(name, " ".join(parameters), **options)
+    return _discrete(name, shapes, mass, at, whole, name)
+
+
 def _make_standard(name: str) -> Any:
     """A distribution from its row in standard form."""
     form = _FORMS[name]
@@ -372,8 +387,12 @@ def _make_standard(name: str) -> Any:
     return _continuous(name, form.shapes, density, at, name if made else "", scaled=True, edge=edge)
 
 
+randint = _discrete(
+    "randint", "low high", counts.discrete_range_log_mass, "k - loc, low, high - 1.0", "low high", "discrete_range"
+)
+
 __all__ = [name for name, value in list(globals().items()) if isinstance(value, Distribution)]
-__all__ += [*_FORMS, *_LIKE_OTHERS]
+__all__ += [*_FORMS, *_LIKE_OTHERS, *COUNTS]
 
 MULTIVARIATE = ("categorical", "dirichlet", "dirichlet_multinomial", "gaussian_kde", "invwishart", "lkj",
                 "matrix_normal", "multinomial", "multivariate_normal", "multivariate_t", "wishart")  # fmt: skip
@@ -381,11 +400,11 @@ MULTIVARIATE = ("categorical", "dirichlet", "dirichlet_multinomial", "gaussian_k
 
 def __getattr__(name: str) -> Any:
     """Import densities of vectors and matrices, and make other distributions, on first use."""
-    if name in _FORMS or name in _LIKE_OTHERS:
-        made = _make_standard(name) if name in _FORMS else _continuous(name, *_LIKE_OTHERS[name])
-        return globals().setdefault(name, made)
+    if name in __all__:
+        made = _make_standard(name) if name in _FORMS else _make_count(name) if name in COUNTS else None
+        return globals().setdefault(name, made or _continuous(name, *_LIKE_OTHERS[name]))
     if name in MULTIVARIATE:
         import contad.scipy.multivariate_densities as module
 
         return getattr(module, name)
-    raise AttributeError(f"module 'contad.scipy.stats' has no attribute {name!r}")
+    refuse_missing(__name__, lambda: importlib.import_module("scipy.stats"), name)

@@ -203,6 +203,10 @@ STAN_POINTS = {
 }  # fmt: skip
 
 # ---- SciPy's ---------------------------------------------------------------------------------------------------------
+def fisher_weight(k, m, n, drawn, odds):
+    return mp.binomial(n, k) * mp.binomial(m - n, drawn - k) * odds**k
+
+
 MASSES = {
     "bernoulli": LOG_DENSITIES["bernoulli_lpmf"],
     "binom": LOG_DENSITIES["binomial_lpmf"],
@@ -214,7 +218,21 @@ MASSES = {
     "zipf": lambda k, a: -a * mp.log(k) - mp.log(mp.zeta(a)),
     "yulesimon": LOG_DENSITIES["yule_simon_lpmf"],
     "hypergeom": lambda k, total, n, drawn: LOG_DENSITIES["hypergeometric_lpmf"](k, drawn, n, total - n),
+    "randint": lambda k, low, high: -mp.log(high - low) if low <= k < high else -mp.inf,
+    "dlaplace": lambda k, a: mp.log(mp.tanh(a / 2)) - a * abs(k),
+    "planck": lambda k, rate: log_rest(-rate) - rate * k,
+    "boltzmann": lambda k, rate, n: log_rest(-rate) - rate * k - log_rest(-rate * n),
+    "logser": lambda k, p: k * mp.log(p) - mp.log(k) - mp.log(-mp.log1p(-p)),
+    "zipfian": lambda k, a, n: -a * mp.log(k) - mp.log(mp.fsum(mp.mpf(j) ** -a for j in range(1, int(n) + 1))),
+    "skellam": lambda k, m, n: -m - n + k / 2 * mp.log(m / n) + mp.log(mp.besseli(abs(k), 2 * mp.sqrt(m * n))),
+    "nhypergeom": lambda k, m, n, r: mp.log(
+        mp.binomial(k + r - 1, k) * mp.binomial(m - r - k, n - k) / mp.binomial(m, n)
+    ),
+    "nchypergeom_fisher": lambda k, m, n, drawn, odds: mp.log(
+        fisher_weight(k, m, n, drawn, odds) / mp.fsum(fisher_weight(j, m, n, drawn, odds) for j in range(int(drawn) + 1))
+    ),
 }
+FIRST = {"geom": 1, "zipf": 1, "yulesimon": 1, "logser": 1, "zipfian": 1, "dlaplace": -400, "randint": -2}
 METHODS = ("logpdf", "logcdf", "logsf")
 MASS_METHODS = ("logpmf", "logcdf", "logsf")
 WHOLE_LINE = [
@@ -263,6 +281,15 @@ MASS_POINTS = {
     "zipf": [(3.0, 2.4), (1.0, 40.0), (30.0, 1.5), (2.0, 1.25)],
     "yulesimon": [(3.0, 1.7), (1.0, 30.0), (30.0, 0.5)],
     "hypergeom": [(2.0, 11.0, 4.0, 5.0), (3.0, 90.0, 40.0, 50.0)],
+    "randint": [(1.0, -2.0, 6.0)],
+    "dlaplace": [(3.0, 0.8), (-2.0, 1.7), (0.0, 0.6), (40.0, 5.0)],
+    "planck": [(3.0, 0.8), (0.0, 30.0), (60.0, 0.02)],
+    "boltzmann": [(3.0, 0.6, 7.0), (0.0, 5.0, 3.0), (60.0, 0.02, 90.0)],
+    "logser": [(3.0, 0.6), (1.0, 1e-9), (40.0, 0.999), (90.0, 0.3), (1.0, 0.9)],
+    "zipfian": [(3.0, 1.3, 9.0), (1.0, 0.2, 40.0), (30.0, 3.0, 90.0), (20.0, 1.0, 300.0), (200.0, 0.5, 300.0)],
+    "skellam": [(3.0, 2.3, 1.4), (-20.0, 0.02, 30.0), (2.0, 300.0, 280.0), (0.0, 1e-9, 2.0)],
+    "nhypergeom": [(2.0, 11.0, 4.0, 5.0), (3.0, 90.0, 40.0, 30.0)],
+    "nchypergeom_fisher": [(2.0, 11.0, 4.0, 5.0, 1.3), (3.0, 90.0, 40.0, 30.0, 0.05), (1.0, 9.0, 3.0, 4.0, 90.0)],
 }  # fmt: skip
 
 
@@ -290,8 +317,7 @@ def scipys_function(name, method):
     """logpdf, logpmf, logcdf or logsf, by its definition."""
     kind = METHODS.index(method) if name in CONTINUOUS else MASS_METHODS.index(method)
     if name in DISCRETE:
-        first = 1 if name in ("geom", "zipf", "yulesimon") else 0
-        known = log_sum_of(MASSES[name], kind == 2, first) if kind else MASSES[name]
+        known = log_sum_of(MASSES[name], kind == 2, FIRST.get(name, 0)) if kind else MASSES[name]
         return lambda k, *args: known(k - args[-1], *args[:-1])
     if kind:
         return lambda x, *args: log_tail(name, kind == 2)((x - args[-2]) / args[-1], *args[:-2])
