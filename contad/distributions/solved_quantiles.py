@@ -72,7 +72,7 @@ def solve_quantiles(
     start = f"0.5 * ({ends[0]} + {ends[1]})" if bounded else "1.0" if positive else "0.0"
     low, high = (end.replace("_inf", "math.inf") for end in ends)
     text = _RULE.format(name=name, shapes=shapes, low=low, high=high, positive=positive, start=start)
-    known = {"math": math, "PI": math.pi, "density": density, "lower_part": lower, "upper_part": upper, "exp": exp, "select": select}
+    known = {"math": math, "density": density, "lower_part": lower, "upper_part": upper, "exp": exp, "select": select}
     rule = ScalarRule(_function_of(text, f"standard_{name}_quantile", known), None, None, False, ())
     add_unlisted(rule)
     slopes = {f"by_{x}": differentiate(lower, k) for k, x in enumerate(lower.argument_names) if k}

@@ -4,6 +4,7 @@ are made at its first use.
 The variate is y. Expressions call the names of `contad.distributions.probability_functions`.
 """
 
+import math
 from typing import Any, NamedTuple
 
 from contad.distributions.formula import Formula, where
@@ -63,7 +64,8 @@ def standard(
     **options: Any,
 ) -> StandardForm:  # fmt: skip
     """The row of a distribution, by the arguments of `StandardForm`."""
-    return StandardForm(shapes, formula, source, density, ends, open_at, options)
+    low, high = (end.replace("PI", repr(math.pi)) for end in ends)
+    return StandardForm(shapes, formula, source, density, (low, high), open_at, options)
 
 
 def even(tail: str, back: str = "") -> dict[str, Any]:

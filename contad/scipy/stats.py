@@ -382,7 +382,7 @@ def _make_standard(name: str) -> Any:
         if made.quantile is not None:
             _INVERSES[name] = f"loc + scale * f({', '.join(['{p}', *form.shapes.split()])})"
     at = ", ".join(["(x - loc) / scale", *form.shapes.split()])
-    ends = [end.replace("PI", repr(math.pi)) for end in form.ends if not end.endswith("_inf")]
+    ends = [end for end in form.ends if not end.endswith("_inf")]
     edge = " or ".join(f"(x - loc) / scale == {end}" for end in ends) or "x == loc"
     return _continuous(name, form.shapes, density, at, name if made else "", scaled=True, edge=edge)
 
