@@ -86,7 +86,7 @@ FORMS: dict[str, StandardForm] = {
         positive="beta", valid="m > 1.0", lines=_BALL + "; far = y < -beta",
         tails=(
             f"select(far, {_BALL_LESS}, logaddexp(power_part, {_BALL_MORE})) - total",
-            f"select(far, log1m_exp(select(far, {_BALL_LESS} - total, -1.0)), LOG_SQRT_TWO_PI + log_ndtr(-y) - total)",
+            "select(far, 0.0, LOG_SQRT_TWO_PI + log_ndtr(-y) - total)",
         ),
         inverse=(
             _BALL_BACK.format(low="log(p)", high="log1p(-p)"), _BALL_BACK.format(low="log1p(-q)", high="log(q)"),

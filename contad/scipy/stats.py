@@ -395,7 +395,8 @@ __all__ = [name for name, value in list(globals().items()) if isinstance(value, 
 __all__ += [*_FORMS, *_LIKE_OTHERS, *COUNTS]
 
 MULTIVARIATE = ("categorical", "dirichlet", "dirichlet_multinomial", "gaussian_kde", "invwishart", "lkj",
-                "matrix_normal", "multinomial", "multivariate_normal", "multivariate_t", "wishart")  # fmt: skip
+                "matrix_normal", "matrix_t", "multinomial", "multivariate_normal", "multivariate_t",
+                "normal_inverse_gamma", "vonmises_fisher", "wishart")  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
