@@ -99,7 +99,8 @@ FORMS: dict[str, StandardForm] = {
         "c", "-log pi + log(1 / (1 + (y - c)^2) + 1 / (1 + (y + c)^2))", _JKB1.format(16),
         "logaddexp(-2.0 * log(hypot(1.0, y - c)), -2.0 * log(hypot(1.0, y + c))) - LOG_PI", HALF, valid="c >= 0.0",
         lines=_FOLDED, tails=(
-            "log(arctan2(u, v)) - LOG_PI", "select(far, log_upper_half_cauchy(0.5 * w) - LOG_2, log(arctan2(u, -v)) - LOG_PI)",
+            "log(arctan2(u, v)) - LOG_PI",
+            "select(far, log_upper_half_cauchy(0.5 * w) - LOG_2, log(arctan2(u, -v)) - LOG_PI)",
         ),
         inverse=(
             _FOLDED_BACK.format(p="p", q="(1.0 - p)"), _FOLDED_BACK.format(p="(1.0 - q)", q="q"),
@@ -118,7 +119,7 @@ FORMS: dict[str, StandardForm] = {
         inverse=(_BIRNBAUM.format("ndtri(p)"), _BIRNBAUM.format("(-ndtri(q))")),
     ),
     "alpha": standard(
-        "a", "-2 log y - (a - 1 / y)^2 / 2 - log(2 pi) / 2 - log Phi(a)", "Johnson, Kotz & Balakrishnan (1994), page 173",
+        "a", "-2 log y - (a - 1 / y)^2 / 2 - log(2 pi) / 2 - log Phi(a)", "Salvia (1985)",
         "-2.0 * log(y) - 0.5 * (a - 1.0 / y) * (a - 1.0 / y) - LOG_SQRT_TWO_PI - log_ndtr(a)", HALF, "low",
         positive="a", solved=True, tails=(
             "log_ndtr(a - 1.0 / y) - log_ndtr(a)", "log_normal_interval(a - 1.0 / y, a, 1.0 / y) - log_ndtr(a)",

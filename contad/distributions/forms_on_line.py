@@ -12,7 +12,7 @@ _BALL = (  # the logarithms of the integrals: of the power below -beta, and of t
     "total = logaddexp(power_part, LOG_SQRT_TWO_PI + log_ndtr(beta))"
 )
 _BALL_FALL = "log1p(-beta * select(far, beta + y, 0.0) / m)"
-_BALL_LESS = "select(far, power_part + (1.0 - m) * %s, 0.0)" % _BALL_FALL
+_BALL_LESS = f"select(far, power_part + (1.0 - m) * {_BALL_FALL}, 0.0)"
 _BALL_MORE = "LOG_SQRT_TWO_PI + log_normal_interval(-beta, select(far, 0.0, y), select(far, beta, y + beta))"
 _BALL_BACK = (
     _BALL + "; far = {low} + total < power_part; "
@@ -62,25 +62,28 @@ FORMS: dict[str, StandardForm] = {
         lines="w = select(y < 0.0, 1.0 - a, 1.0 + a); r = select(y < 0.0, -y, y)",
         split=("y < 0.0", "log(w) + log_upper_half_cauchy(r / w) - LOG_2"),
         inverse=tuple(
-            "near = %s; w = select(near, 1.0 - a, 1.0 + a); t = select(near, %s, %s); middle = t > 0.25 * w; "
+            f"near = {near}; w = select(near, 1.0 - a, 1.0 + a); t = select(near, {p}, {q}); middle = t > 0.25 * w; "
             "r = w * select(middle, tan(PI * (0.5 * w - t) / w), 1.0 / tan(PI * select(middle, 0.25 * w, t) / w)); "
-            "select(near, -r, r)" % text
-            for text in (("p < 0.5 * (1.0 - a)", "p", "1.0 - p"), ("q > 0.5 * (1.0 + a)", "1.0 - q", "q"))
+            "select(near, -r, r)"
+            for near, p, q in (("p < 0.5 * (1.0 - a)", "p", "1.0 - p"), ("q > 0.5 * (1.0 + a)", "1.0 - q", "q"))
         ),
     ),
     "laplace_asymmetric": standard(
         "kappa", "-log(kappa + 1 / kappa) - kappa y, or + y / kappa for y < 0", "Kotz, Kozubowski & Podgorski (2001)",
         "-log(kappa + 1.0 / kappa) + select(y < 0.0, y / kappa, -kappa * y)", positive="kappa",
-        split=("y < 0.0", "select(y < 0.0, y / kappa - log1p(1.0 / (kappa * kappa)), "
-                          "-kappa * y - log1p(kappa * kappa))"),
+        lines="s = kappa * kappa",
+        split=("y < 0.0", "select(y < 0.0, y / kappa - log1p(1.0 / s), -kappa * y - log1p(s))"),
         inverse=tuple(
-            "s = kappa * kappa; near = %s; select(near, kappa * (log1p(1.0 / s) + %s), -(log1p(s) + %s) / kappa)" % text
-            for text in (("p * (1.0 + s) < s", "log(p)", "log1p(-p)"), ("q * (1.0 + s) > 1.0", "log1p(-q)", "log(q)"))
+            f"s = kappa * kappa; near = {near}; "
+            f"select(near, kappa * (log1p(1.0 / s) + {low}), -(log1p(s) + {high}) / kappa)"
+            for near, low, high in (
+                ("p * (1.0 + s) < s", "log(p)", "log1p(-p)"), ("q * (1.0 + s) > 1.0", "log1p(-q)", "log(q)"),
+            )
         ),
     ),
     "crystalball": standard(
-        "beta m", "-log N - y^2 / 2 for y > -beta, otherwise -log N - beta^2 / 2 - m log(1 - beta (beta + y) / m), with "
-        "N = m e^(-beta^2 / 2) / (beta (m - 1)) + (2 pi)^(1/2) Phi(beta)", "Gaiser (1982), appendix F",
+        "beta m", "-log N - y^2 / 2 for y > -beta, otherwise -log N - beta^2 / 2 - m log(1 - beta (beta + y) / m), "
+        "with N = m e^(-beta^2 / 2) / (beta (m - 1)) + (2 pi)^(1/2) Phi(beta)", "Gaiser (1982), appendix F",
         "v = select(far, 0.0, y); "
         f"select(far, -0.5 * beta * beta - m * {_BALL_FALL}, -0.5 * v * v) - total",
         positive="beta", valid="m > 1.0", lines=_BALL + "; far = y < -beta",
@@ -120,8 +123,8 @@ FORMS: dict[str, StandardForm] = {
         inverse=("sinh((ndtri(p) - a) / b)", "sinh((-ndtri(q) - a) / b)"),
     ),
     "jf_skew_t": standard(
-        "a b", "(a + 1/2) log(1 + y / s) + (b + 1/2) log(1 - y / s) - (a + b - 1) log 2 - log B(a, b) - log(a + b) / 2, "
-        "with s = (a + b + y^2)^(1/2)", "Jones & Faddy (2003)",
+        "a b", "(a + 1/2) log(1 + y / s) + (b + 1/2) log(1 - y / s) - (a + b - 1) log 2 - log B(a, b) "
+        "- log(a + b) / 2, with s = (a + b + y^2)^(1/2)", "Jones & Faddy (2003)",
         "(a + 0.5) * (log(over) - log(s)) + (b + 0.5) * (log(under) - log(s)) - (a + b - 1.0) * LOG_2 - betaln(a, b) "
         "- 0.5 * log(a + b)", positive="a b",
         lines="s = hypot(sqrt(a + b), y); right = y > 0.0; large = s + select(right, y, -y); small = (a + b) / large; "
@@ -138,7 +141,8 @@ FORMS: dict[str, StandardForm] = {
     "norminvgauss": standard(
         "a b", "log(a / pi) + (a^2 - b^2)^(1/2) + b y - log s + log K_1(a s), s = (1 + y^2)^(1/2)",
         "Barndorff-Nielsen (1978)",
-        "s = hypot(1.0, y); log(a) - LOG_PI + sqrt(a - b) * sqrt(a + b) + b * y - a * s - log(s) + log(kve(1.0, a * s))",
+        "s = hypot(1.0, y); log(a) - LOG_PI + sqrt(a - b) * sqrt(a + b) + b * y - a * s - log(s) "
+        "+ log(kve(1.0, a * s))",
         valid="-a < b and b < a",
     ),
     "genhyperbolic": standard(

@@ -7,6 +7,7 @@ the inverse function; those of the probability in a shape come from its formula.
 import ast
 import math
 import re
+from typing import Any
 
 from contad.distributions.faces import function_of_text
 from contad.distributions.formula import Formula
@@ -92,10 +93,11 @@ def differentiate(formula: Formula, k: int) -> Formula:
     name = f"{formula.name}_by_{formula.argument_names[k]}"
     text = f"def {name}({', '.join(formula.argument_names)}):\n" + "".join(f"    {line}\n" for line in lines)
     text = re.sub(r"\b_([td]\d+)\b", r"v_\1", text)  # names that the new formula gives to its own operations
-    return Formula(_function_of(text, name, formula.formula.__globals__ | formula.body.extra), (), formula.body.whole, ())
+    known = formula.formula.__globals__ | formula.body.extra
+    return Formula(_function_of(text, name, known), (), formula.body.whole, ())
 
 
-def _function_of(text: str, name: str, known: dict[str, object]) -> object:
+def _function_of(text: str, name: str, known: dict[str, Any]) -> Any:
     made = function_of_text(text, name, dict(known))
     made.__module__ = __name__
     return made

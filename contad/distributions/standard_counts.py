@@ -72,7 +72,7 @@ def log_logarithm_part(upper, n, p):
     if not (0.0 < p < 1.0 and n >= 1.0):
         return math.nan
     whole, long, total, term = -math.log1p(-p), n * (1.0 - p) > 60.0, 0.0, 1.0
-    if long or upper > 0.5 and n * (1.0 - p) > 0.5:  # the others, over p^n
+    if long or (upper > 0.5 and n * (1.0 - p) > 0.5):  # the others, over p^n
         j = n
         while term > 1e-18 * total:
             j, term = j + 1.0, term * p

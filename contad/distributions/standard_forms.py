@@ -52,7 +52,10 @@ class StandardForm(NamedTuple):
         options = {key: x for key, x in self.options.items() if key not in ("solved", "outside")}
         if not options.keys() - {"positive", "valid", "lines"}:
             return None
-        low, high = (f"y {'==' if end.endswith('_inf') else sign} {end}" for sign, end in zip(("<=", ">="), self.ends))
+        low, high = (
+            f"y {'==' if end.endswith('_inf') else sign} {end}"
+            for sign, end in zip(("<=", ">="), self.ends, strict=True)
+        )
         made = distribution(name, self.shapes, **{"low": low, "high": high} | options)
         if not self.options.get("solved"):
             return made

@@ -77,6 +77,7 @@ def log1pmx_rate(u):
     near = absolute(u) < 0.05
     t = select(near, u, 0.0)
     last = 1.0 / 9.0 - t * (1.0 / 10.0 - t * (1.0 / 11.0 - t * (1.0 / 12.0 - t / 13.0)))
-    series = 1.0 / 3.0 - t * (1.0 / 4.0 - t * (1.0 / 5.0 - t * (1.0 / 6.0 - t * (1.0 / 7.0 - t * (1.0 / 8.0 - t * last)))))
+    middle = 1.0 / 6.0 - t * (1.0 / 7.0 - t * (1.0 / 8.0 - t * last))
+    series = 1.0 / 3.0 - t * (1.0 / 4.0 - t * (1.0 / 5.0 - t * middle))
     far = select(near, 1.0, u)
     return select(near, t * series - 0.5, log1pmx(far) / (far * far))

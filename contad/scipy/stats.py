@@ -366,7 +366,7 @@ def _make_count(name: str) -> Any:
     shapes, mass, at, whole, options = COUNTS[name]
     if not options:
         return _discrete(name, shapes, mass, at, whole)
-    first, *parameters = mass.argument_names
+    parameters = mass.argument_names[1:]
     options = {"low": "n < 0.0", "high": "n == _inf", "whole": mass.body.whole, "known": NAMES_OF_COUNTS} | options
     CUMULATIVE[name] = distribution(name, " ".join(parameters), **options)
     return _discrete(name, shapes, mass, at, whole, name)
@@ -392,7 +392,9 @@ randint = _discrete(
 )
 
 __all__ = [name for name, value in list(globals().items()) if isinstance(value, Distribution)]
-__all__ += [*_FORMS, *_LIKE_OTHERS, *COUNTS]
+__all__ += list(_FORMS)
+__all__ += list(_LIKE_OTHERS)
+__all__ += list(COUNTS)
 
 MULTIVARIATE = ("categorical", "dirichlet", "dirichlet_multinomial", "gaussian_kde", "invwishart", "lkj",
                 "matrix_normal", "matrix_t", "multinomial", "multivariate_normal", "multivariate_t",

@@ -229,7 +229,8 @@ MASSES = {
         mp.binomial(k + r - 1, k) * mp.binomial(m - r - k, n - k) / mp.binomial(m, n)
     ),
     "nchypergeom_fisher": lambda k, m, n, drawn, odds: mp.log(
-        fisher_weight(k, m, n, drawn, odds) / mp.fsum(fisher_weight(j, m, n, drawn, odds) for j in range(int(drawn) + 1))
+        fisher_weight(k, m, n, drawn, odds)
+        / mp.fsum(fisher_weight(j, m, n, drawn, odds) for j in range(int(drawn) + 1))
     ),
 }
 FIRST = {"geom": 1, "zipf": 1, "yulesimon": 1, "logser": 1, "zipfian": 1, "dlaplace": -400, "randint": -2}
@@ -244,7 +245,7 @@ ENDS |= dict.fromkeys(WHOLE_LINE, (-mp.inf, mp.inf)) | dict.fromkeys(("beta", "u
 ENDS |= {"genextreme": (-mp.inf, 1 / 0.6), "genpareto": (0.0, mp.inf), "pearson3": (-2.4, mp.inf)}
 ENDS |= dict.fromkeys(("powerlaw", "johnsonsb", "bradford", "arcsine", "trapezoid"), (0.0, 1.0))
 ENDS |= dict.fromkeys(("semicircular", "rdist"), (-1.0, 1.0)) | dict.fromkeys(("cosine", "vonmises_line"), (-3.1, 3.1))
-ENDS |= {"anglit": (-0.78, 0.78), "loguniform": (0.1, 2.9), "reciprocal": (0.1, 2.9), "truncexpon": (0.0, 0.19),
+ENDS |= {"anglit": (-0.78, 0.78), "loguniform": (0.1, 2.9), "reciprocal": (0.1, 2.9), "truncexpon": (0.0, 1.9),
          "truncpareto": (1.0, 4.5), "truncweibull_min": (0.1, 1.9), "wrapcauchy": (0.0, 6.2),
          "genhalflogistic": (0.0, 1.6), "levy_l": (-mp.inf, 0.0)}  # fmt: skip
 # of a standard number, with the size of the shapes over those of `mirror_points`
@@ -265,20 +266,39 @@ FURTHER = {
     "rice": [(1.5, 0.0, 0.25, 2.0)],
     "pearson3": [(0.75, 0.3, 0.25, 2.0), (-1.25, -0.4, 0.25, 2.0), (0.75, 0.1, 0.0, 1.0), (0.75, -0.8, 0.25, 2.0)],
     "ncx2": [(300.0, 1.3, 280.0, 0.0, 1.0), (90.0, 7.5, 120.0, 0.0, 1.5)],
-    "trapezoid": [(0.85, 0.3, 0.7, 0.0, 1.0), (0.15, 0.3, 0.7, 0.0, 1.0)],
+    "trapezoid": [
+        (1e-20, 0.3, 0.7, 0.0, 1.0), (0.85, 0.3, 0.7, 0.0, 1.0), (0.15, 0.3, 0.7, 0.0, 1.0),
+    ],
     "gennorm": [(0.0, 3.0, 0.0, 1.0)],
     "hypsecant": [(720.0, 0.0, 1.0), (-720.0, 0.0, 1.0)],
-    "moyal": [(95.0, 0.0, 1.0)],
+    "moyal": [(95.0, 0.0, 1.0), (60.0, 0.0, 1.0), (-6.0, 0.0, 1.0)],
+    "crystalball": [(-0.25, 1.9, 3.0, 0.0, 1.0), (-1e20, 1.9, 3.0, 0.0, 1.0)],
+    "halflogistic": [(1e-20, 0.0, 1.0), (60.0, 0.0, 1.0)],
+    "foldcauchy": [(1e-20, 0.6, 0.0, 1.0), (1e20, 0.6, 0.0, 1.0), (2.0, 0.6, 0.0, 1.0)],
+    "foldnorm": [(1e-20, 0.6, 0.0, 1.0), (12.0, 0.6, 0.0, 1.0)],
+    "alpha": [(0.1, 2.2, 0.0, 1.0), (1e20, 2.2, 0.0, 1.0)],
+    "truncexpon": [(1e-20, 1.9, 0.0, 1.0), (1.0, 1.9, 0.0, 1.0)],
+    "truncweibull_min": [(0.125, 1.6, 0.1, 1.9, 0.0, 1.0), (1.75, 1.6, 0.1, 1.9, 0.0, 1.0)],
+    "genhalflogistic": [(1e-20, 0.6, 0.0, 1.0), (1.5, 0.1, 0.0, 1.0)],
+    "anglit": [(0.75, 0.0, 1.0), (-0.75, 0.0, 1.0)],
+    "bradford": [(0.875, 0.6, 0.0, 1.0), (1e-20, 0.6, 0.0, 1.0)],
+    "arcsine": [(0.875, 0.0, 1.0), (1e-20, 0.0, 1.0)],
+    "loguniform": [(2.5, 0.1, 2.9, 0.0, 1.0)],
+    "cosine": [(3.125, 0.0, 1.0), (-3.125, 0.0, 1.0)],
+    "wrapcauchy": [(5.5, 0.6, 0.0, 1.0), (1e-20, 0.6, 0.0, 1.0), (6.28, 0.6, 0.0, 1.0)],
     "nakagami": [(1e-160, 1.7, 0.0, 1.0)],
-    "loggamma": [(-700.0, 2.2, 0.0, 1.0), (640.0, 2.2, 0.0, 1.0)],
+    "loggamma": [(-700.0, 2.2, 0.0, 1.0), (640.0, 2.2, 0.0, 1.0), (-650.0, 0.05, 0.0, 1.0)],
     "gengamma": [(1.75, 1.3, -0.8, 0.25, 2.0)],
-    "truncpareto": [(4.25, -0.7, 4.5, 0.25, 2.0)],
+    "truncpareto": [
+        (4.25, -0.7, 4.5, 0.25, 2.0),
+    ],
     "vonmises": [(6.75, 1.4, 0.25, 2.0), (-4.875, 0.7, 0.0, 1.5)],
 }  # fmt: skip
 # whose support or domain is that of their shapes; and of the light tail of skewnorm see `test_extremes`
 FIXED = (
-    "skewnorm", "triang", "truncnorm", "genextreme", "genpareto", "genhalflogistic", "pearson3", "skewcauchy", "wrapcauchy",
-    "crystalball",
+    "skewnorm", "triang", "truncnorm", "genextreme", "genpareto", "genhalflogistic", "pearson3", "skewcauchy",
+    "wrapcauchy", "crystalball", "truncexpon", "truncweibull_min", "truncpareto", "loguniform", "reciprocal",
+    "trapezoid",
 )  # fmt: skip
 MASS_POINTS = {
     "bernoulli": [(0.0, 0.3), (0.0, 1e-30)],
@@ -320,7 +340,7 @@ def points_of(name):
             shapes = shapes_of(name)
         if low < u / (1.5 if loc == 0.0 else 1.0) < high:
             found.append((u if loc == 0.0 else loc + scale * u, *shapes, loc, scale))
-    return found + FURTHER.get(name, [])
+    return found + FURTHER.get("loguniform" if name == "reciprocal" else name, [])
 
 
 def scipys_function(name, method):

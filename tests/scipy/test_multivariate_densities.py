@@ -23,6 +23,10 @@ def positive(n):
     return x @ x.T + np.eye(n)
 
 
+def unit(x):
+    return x / np.sqrt(np.sum(x**2))
+
+
 def low(s):
     """The symmetric matrix of a lower triangle, so that SciPy, which reads the other one, sees the same."""
     return np.tril(s) + np.swapaxes(np.tril(s, -1), -1, -2)
@@ -49,7 +53,7 @@ CASES = {
     "matrix_normal": (lambda m, x, mu, r, c: m.matrix_normal.logpdf(x, mu, low(r), low(c)), a(2, 3), a(2, 3), S2, S),
     "matrix_normal, more": (lambda m, x, r, c: m.matrix_normal.logpdf(x, None, low(r), low(c)), a(4, 2, 3), S2, S),
     "directions": (
-        lambda m, x, mu, kappa: m.vonmises_fisher.logpdf(x / np.sqrt(np.sum(x**2)), mu / np.sqrt(np.sum(mu**2)), kappa[0]),
+        lambda m, x, mu, kappa: m.vonmises_fisher.logpdf(unit(x), unit(mu), kappa[0]),
         a(3), a(3), DF,
     ),
     "kernels": (lambda m, y, x: m.gaussian_kde(y).logpdf(x), a(7), a(3)),
