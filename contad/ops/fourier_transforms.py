@@ -202,15 +202,19 @@ def half_cotangents(z_bar, shape, s, axes, norm, inverse, workers):
 
 
 def _weights(spectrum, s, axes, weight):
-    """That weight for the elements of a half spectrum that stand for two, and 1 for the others."""
-    n = s[-1]
-    found = np.full(n // 2 + 1, weight, dtype_beside(spectrum))
+    """`half_weights` along the last of the axes."""
+    shape = [1] * np.ndim(spectrum)
+    shape[axes[-1]] = s[-1] // 2 + 1
+    return half_weights(s[-1], weight).astype(dtype_beside(spectrum)).reshape(shape)
+
+
+def half_weights(n, weight):
+    """That weight for the elements of the half spectrum of n numbers that stand for two, and 1 for the others."""
+    found = np.full(n // 2 + 1, weight)
     found[0] = 1.0
     if n % 2 == 0:
         found[-1] = 1.0
-    shape = [1] * np.ndim(spectrum)
-    shape[axes[-1]] = n // 2 + 1
-    return found.reshape(shape)
+    return found
 
 
 def resize(x, shape):

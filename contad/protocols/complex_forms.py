@@ -37,6 +37,7 @@ from contad.variables.open_types import Function, Nested, Value
 Parts = tuple[Value, Value]
 LOG_2, LOG_10 = math.log(2.0), math.log(10.0)
 LARGEST = float(np.finfo(np.float64).max)
+_any = np.any
 MOST = 100  # as in NumPy: whole exponents below it are products
 
 
@@ -164,7 +165,7 @@ def exponential(x: Value, y: Value) -> Parts:
 def _times(r: Value, s: Value) -> Value:
     """r s, and 0 where s is 0 and r has overflowed."""
     lost = observe(np.isinf, r) & observe(operator.eq, s, 0.0)
-    return select(lost, LARGEST * s, r * s) if np.any(lost) else r * s
+    return select(lost, LARGEST * s, r * s) if _any(lost) else r * s
 
 
 def exp2(x: Value, y: Value) -> Parts:

@@ -33,7 +33,7 @@ from contad.functions.transformed import Transformed, reference, remade
 from contad.functions.user_call import form_of, positional, positions, require_number, split_aux, unshare
 from contad.ops.close_values import LOST, was_lost
 from contad.ops.kinks import choose_first
-from contad.transforms.jacobians import by_columns, find_lost
+from contad.transforms.jacobians import by_columns, find_lost, jacfwd
 from contad.variables.activation import activate, seeds
 from contad.variables.complex_pair import is_complex
 from contad.variables.layout import OVERLAPPING
@@ -445,6 +445,8 @@ def derivative(f: Function, argnum: int = 0) -> Function:
     def derivative_of_f(*args: Nested, **kwargs: Nested) -> Nested:
         args, kwargs = positional(run, what, (argnum,), args, kwargs)
         if is_complex(args[argnum]) and np.ndim(args[argnum]) == 0:
+            if dispatcher is not None:
+                return jacfwd(dispatcher, argnum, holomorphic=True)(*args, **kwargs)
             return by_columns(run, what, (argnum,), args, kwargs, True, holomorphic=True)
         require_number(args[argnum], f"{what}, argument {argnum}")
         if dispatcher is not None:

@@ -27,6 +27,7 @@ from contad.transforms.jacobians import CHUNK, activate_rows, in_chunks, is_arra
 from contad.variables.activation import activate, seeds, trees_of
 from contad.variables.arguments import fail, require_positive_size
 from contad.variables.array import is_plain
+from contad.variables.complex_pair import NO_HESSIAN
 from contad.variables.dual import plain_float
 from contad.variables.number import peek
 from contad.variables.open_types import ArrayValue, Function, Nested, NumbaType, Options, Real
@@ -389,8 +390,7 @@ def _require_real(curvature: Curvature) -> None:
     for n, tree in zip(curvature.argnums, curvature.trees, strict=True):
         if tree.is_complex:
             raise UnsupportedError(
-                f"{curvature.what}: argument {n} must be real, got complex numbers; pass the parts, as in "
-                "hessian(lambda x, y: f(x + 1j * y), (0, 1)), or use contad.hvp for products with a vector"
+                f"{curvature.what}: argument {n} {NO_HESSIAN}"
             )
 
 

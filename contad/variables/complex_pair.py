@@ -20,6 +20,19 @@ from contad.variables.open_types import ArrayValue, Key, Nested, Option, Real, V
 NO_ROOM = (
     "a real array cannot hold complex numbers; use z.real, z.imag or np.abs(z), or write to np.zeros(n, complex)"
 )
+NOT_HOLOMORPHIC = (
+    "is not holomorphic at this point: du/dx = dv/dy and du/dy = -dv/dx do not hold; differentiate np.abs(z), z.real or "
+    "z.imag, or use contad.vjp with a cotangent"
+)
+BOTH_COMPLEX = (
+    "returned a complex result, and the argument is complex; return np.abs(z), z.real or z.imag, use contad.vjp with a "
+    "cotangent, or holomorphic=True for the derivative of a holomorphic function"
+)
+ROUNDING = 1e-8  # of the largest derivative: how far the equations of Cauchy and Riemann may fail
+NO_HESSIAN = (
+    "must be real, got complex numbers; pass the parts, as in hessian(lambda x, y: f(x + 1j * y), (0, 1)), or use "
+    "contad.hvp for products with a vector"
+)
 DROPPED = "NumPy drops their imaginary parts"
 COMPLEX128 = np.dtype(np.complex128)
 

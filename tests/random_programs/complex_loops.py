@@ -1,6 +1,6 @@
 """Random programs with complex numbers for the engine `generated`, against differences of the function itself.
 
-The generated source runs as plain Python. Derivatives along random directions, complex ones for complex arguments, are
+The generated source runs as plain Python, or a compiled engine by its name. Derivatives along random directions, complex ones for complex arguments, are
 held against central differences; a program is rejected where differences of two steps disagree.
 
     python -m tests.random_programs.complex_loops --count 2000 --seed 1
@@ -216,7 +216,7 @@ def make(seed):
     return njit(define(text, f"<complex program {seed}>", known)["f"]), args, text
 
 
-def mismatch(seed, compiled=False):
+def mismatch(seed, engine=""):
     """What is wrong with the program of a seed; None if nothing is, or if differences do not say."""
     f, args, text = make(seed)
     fresh = lambda: tuple(np.copy(x) if np.ndim(x) else x for x in args)  # noqa: E731
@@ -229,7 +229,7 @@ def mismatch(seed, compiled=False):
         if not np.isfinite(value):
             return None
         try:
-            run = contad.value_and_grad(f, ARGNUMS, engine="generated") if compiled else generate(f, args, ARGNUMS)
+            run = contad.value_and_grad(f, ARGNUMS, engine=engine) if engine else generate(f, args, ARGNUMS)
             found, grads = run(*fresh())
         except ZeroDivisionError:  # of a partial that is not selected, which Python computes all the same
             return None

@@ -23,7 +23,7 @@ def test_so_are_those_of_many(start):
 
 @pytest.mark.parametrize("count", shortened(3, 40))
 def test_so_are_compiled_ones(count):
-    assert not [text for seed in range(count) if (text := complex_loops.mismatch(seed, compiled=True))]
+    assert not [text for seed in range(count) if (text := complex_loops.mismatch(seed, "generated"))]
 
 
 def _without_cross(self, x, y):

@@ -143,7 +143,7 @@ def derivative_of(request: Any, nested: bool = False) -> DerivativeWriter:
     return DerivativeWriter(
         function, request.argnums, request.has_aux, request.mode, lanes=request.lanes, nested=nested,
         numerics=request.numerics if has_fast_registers() else "libm", memory=request.memory,
-        out=bool(request.outs), optional_value=request.optional_value,
+        out=bool(request.outs), optional_value=request.optional_value, in_parts=request.parts,
     )  # fmt: skip
 
 

@@ -128,6 +128,7 @@ class CallSite:
 
 # ---- functions with special readers ----------------------------------------------------------------------------------
 READERS: dict[Any, Callable[[CallSite], Any]] = {}  # by function
+COMPLEX_READERS: dict[Any, Callable[[CallSite], Any]] = {}  # those of calls with complex arguments
 METHODS: dict[str, Callable[[CallSite], Any]] = {}  # by name of the array method; the array is the first argument
 
 

@@ -14,7 +14,8 @@ from numba import types
 from contad.engines.source.ir.entries import Complex, Method, Object, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import AND, DIVIDE, MULTIPLY, OR, SELECT, function_of
 from contad.engines.source.ir.ssa import FLOAT, Value
-from contad.engines.source.reading.call_site import METHODS, READERS, CallSite, is_none
+from contad.engines.source.reading import shape_calls  # noqa: F401  (the reader of flatten)
+from contad.engines.source.reading.call_site import COMPLEX_READERS, METHODS, READERS, CallSite, is_none
 from contad.engines.source.reading.complex_numbers import ZERO, ComplexNumbers, has_axes, join, promote
 from contad.engines.source.reading.reader import Reader
 
@@ -96,7 +97,7 @@ def read_call(site: CallSite, function: Any, read: Read) -> Any:
     """The result of a function; `read` reads one of real numbers and arrays."""
     if any(map(_is_single, [*site.arguments, *site.keywords.values()])):
         site.refuse("{node}, which rounds to complex64", "use complex128")
-    special = _SPECIAL.get(function)
+    special = COMPLEX_READERS.get(function)
     if special is not None:
         return special(site)
     if any(function is f for f in _BY_PARTS):
@@ -105,7 +106,6 @@ def read_call(site: CallSite, function: Any, read: Read) -> Any:
     return site.refuse(f"the call of {name!r} with complex numbers", "write it with +, -, *, / or real functions")
 
 
-_SPECIAL: dict[Any, Callable[[CallSite], Any]] = {}
 _LINEAR = (
     "cumsum diff reshape ravel transpose roll concatenate stack vstack hstack column_stack flip flipud fliplr "
     "expand_dims atleast_1d atleast_2d trace diag repeat swapaxes ascontiguousarray squeeze take tile"
@@ -138,20 +138,20 @@ def _by_parts(site: CallSite, function: Any, read: Read) -> Complex:
     return join(found)
 
 
-def _reads(names: str | None, *functions: Any, **facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def reads_complex(names: str | None, *functions: Any, **facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Let a function read calls of these functions; it gets the site, the arguments by these names, and the facts."""
 
     def declare(read: Callable[..., Any]) -> Callable[..., Any]:
         def take(site: CallSite) -> Any:
             return read(site, *(site.arguments if names is None else site.take(names)), **facts)
 
-        _SPECIAL.update(dict.fromkeys(functions, take))
+        COMPLEX_READERS.update(dict.fromkeys(functions, take))
         return read
 
     return declare
 
 
-def _take(site: CallSite, x: Any) -> Complex:
+def take_complex(site: CallSite, x: Any) -> Complex:
     """An argument as a complex one."""
     found = promote(site.builder, x)
     if not isinstance(found, Complex):
@@ -160,25 +160,25 @@ def _take(site: CallSite, x: Any) -> Complex:
 
 
 # ---- new numbers and arrays ------------------------------------------------------------------------------------------
-@_reads("real imag", complex, np.complex128)
+@reads_complex("real imag", complex, np.complex128)
 def _make(site: CallSite, real: Any, imag: Any) -> Complex:
-    x, y = _take(site, real), Complex(ZERO, ZERO) if imag is None else _take(site, imag)
+    x, y = take_complex(site, real), Complex(ZERO, ZERO) if imag is None else take_complex(site, imag)
     if has_axes(x) or has_axes(y):
         site.refuse("{node} of an array", "use .astype(np.complex128), or a + 1j * b")
     numbers = site.reader.complex
     return Complex(numbers.minus(x.real, y.imag), numbers.plus(x.imag, y.real))
 
 
-@_reads("shape dtype", np.zeros, fill="zeros")
-@_reads("shape dtype", np.ones, fill="ones")
-@_reads("shape dtype", np.empty, fill="empty")
+@reads_complex("shape dtype", np.zeros, fill="zeros")
+@reads_complex("shape dtype", np.ones, fill="ones")
+@reads_complex("shape dtype", np.empty, fill="empty")
 def _create(site: CallSite, shape: Any, dtype: Any, fill: str) -> Complex:
     return site.reader.complex.create(fill, site.lengths(shape))
 
 
-@_reads("a dtype", np.zeros_like, fill="zeros")
-@_reads("a dtype", np.ones_like, fill="ones")
-@_reads("a dtype", np.empty_like, fill="empty")
+@reads_complex("a dtype", np.zeros_like, fill="zeros")
+@reads_complex("a dtype", np.ones_like, fill="ones")
+@reads_complex("a dtype", np.empty_like, fill="empty")
 def _create_like(site: CallSite, a: Any, dtype: Any, fill: str) -> Any:
     """A new array with the shape of another one; one of them is complex."""
     numbers = site.reader.complex
@@ -190,7 +190,7 @@ def _create_like(site: CallSite, a: Any, dtype: Any, fill: str) -> Any:
     return site.builder.create(fill, shape, site.dtype(dtype))
 
 
-@_reads("shape fill_value dtype", np.full)
+@reads_complex("shape fill_value dtype", np.full)
 def _full(site: CallSite, shape: Any, value: Any, dtype: Any) -> Complex:
     if not is_none(dtype) and not is_dtype(dtype):
         site.refuse("the dtype in {node}", "use np.complex128")
@@ -199,27 +199,27 @@ def _full(site: CallSite, shape: Any, value: Any, dtype: Any) -> Complex:
     return made
 
 
-@_reads("a dtype", np.asarray)
-@_reads("a dtype", np.array)
+@reads_complex("a dtype", np.asarray)
+@reads_complex("a dtype", np.array)
 def _array(site: CallSite, given: Any, dtype: Any) -> Complex:
     """np.array of a list of numbers, or of lists of them; for an array, its copy."""
     if not is_none(dtype) and not is_dtype(dtype):
         site.refuse("{node}, which drops imaginary parts", "take .real")
     numbers = site.reader.complex
     if isinstance(given, Complex) or is_array(given):
-        x = _take(site, given)
+        x = take_complex(site, given)
         if not has_axes(x):
             site.refuse("{node} of a number", "give an array")
         return numbers.copy(x)
     rows = [x if _is_row(x) else (x,) for x in given] if _is_row(given) else []
     nested = bool(rows) and all(map(_is_row, given))
-    if not rows or len({len(row) for row in rows}) != 1 or any(has_axes(_take(site, x)) for row in rows for x in row):
+    if not rows or len({len(row) for row in rows}) != 1 or any(has_axes(take_complex(site, x)) for row in rows for x in row):
         site.refuse("{node}", "give a list of numbers, or of lists of numbers of one length")
     lengths = [len(rows), len(rows[0])] if nested else [len(rows)]
     made = numbers.create("empty", list(map(constant, lengths)))
     for k, row in enumerate(rows):
         for j, x in enumerate(row):
-            numbers.put(made, [constant(k), constant(j)][: len(lengths)], _take(site, x))
+            numbers.put(made, [constant(k), constant(j)][: len(lengths)], take_complex(site, x))
     return made
 
 
@@ -227,67 +227,67 @@ def _is_row(x: Any) -> bool:
     return isinstance(x, tuple) and not isinstance(x, Complex)
 
 
-@_reads("a", np.copy)
+@reads_complex("a", np.copy)
 def _copy(site: CallSite, a: Any) -> Complex:
-    return site.reader.complex.copy(_take(site, a))
+    return site.reader.complex.copy(take_complex(site, a))
 
 
-@_reads("x", len)
+@reads_complex("x", len)
 def _length(site: CallSite, x: Any) -> Any:
     if not isinstance(x, Complex):
         return constant(len(x))
     return site.reader.complex.shape(x)[0] if has_axes(x) else site.refuse("{node}")
 
 
-@_reads("x y", divmod)
-@_reads(None, max, min)
+@reads_complex("x y", divmod)
+@reads_complex(None, max, min)
 def _refuse(site: CallSite, *given: Any) -> Any:
     site.refuse("{node} of complex numbers", "give real numbers")
 
 
-@_reads("iterable start", enumerate)
-@_reads(None, zip)
+@reads_complex("iterable start", enumerate)
+@reads_complex(None, zip)
 def _iterate(site: CallSite, *given: Any) -> Any:
     return READERS[zip if site.node.func.id == "zip" else enumerate](site)  # type: ignore[attr-defined]
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
-@_reads("x", np.real, name="real")
-@_reads("x", np.imag, name="imag")
+@reads_complex("x", np.real, name="real")
+@reads_complex("x", np.imag, name="imag")
 def _part(site: CallSite, x: Any, name: str) -> Any:
     if name == "real" and (is_number(x) or is_array(x)):
         return x
-    return site.reader.complex.part(_take(site, x), name)
+    return site.reader.complex.part(take_complex(site, x), name)
 
 
-@_reads("x", np.conj)
+@reads_complex("x", np.conj)
 def _conjugate(site: CallSite, x: Any) -> Any:
     is_real = is_number(x) or is_array(x)
-    return x if is_real else site.reader.complex.conjugate(_take(site, x))
+    return x if is_real else site.reader.complex.conjugate(take_complex(site, x))
 
 
-@_reads("x", abs, np.absolute)
+@reads_complex("x", abs, np.absolute)
 def _modulus(site: CallSite, x: Any) -> Any:
-    return site.reader.complex.modulus(_take(site, x))
+    return site.reader.complex.modulus(take_complex(site, x))
 
 
-@_reads("x", np.angle, cmath.phase)
+@reads_complex("x", np.angle, cmath.phase)
 def _angle(site: CallSite, x: Any) -> Any:
-    return site.reader.complex.angle(_take(site, x))
+    return site.reader.complex.angle(take_complex(site, x))
 
 
-@_reads("x", cmath.polar)
+@reads_complex("x", cmath.polar)
 def _polar(site: CallSite, x: Any) -> Any:
-    z, numbers = _take(site, x), site.reader.complex
+    z, numbers = take_complex(site, x), site.reader.complex
     return numbers.modulus(z), numbers.angle(z)
 
 
-@_reads("r phi", cmath.rect)
+@reads_complex("r phi", cmath.rect)
 def _rect(site: CallSite, r: Any, phi: Any) -> Complex:
     numbers = site.reader.complex
     if not (is_number(r) and is_number(phi)):
         site.refuse("{node}", "give two real numbers")
-    return numbers.multiply(_take(site, r), numbers.exp(Complex(ZERO, site.builder.as_float(phi))))
+    return numbers.multiply(take_complex(site, r), numbers.exp(Complex(ZERO, site.builder.as_float(phi))))
 
 
 # ---- elementwise functions -------------------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ _BINARY = {
 def _elementwise(site: CallSite, function: Callable[[ComplexNumbers, Complex], Any]) -> Any:
     x = site.only()
     return (
-        function(site.reader.complex, _take(site, x)) if x is not None else site.refuse(remedy="give the number only")
+        function(site.reader.complex, take_complex(site, x)) if x is not None else site.refuse(remedy="give the number only")
     )
 
 
@@ -335,7 +335,7 @@ def _operate(site: CallSite, operator: str) -> Any:
 
 
 def _declare(function: Any, read: Callable[..., Any], fact: Any) -> None:
-    _SPECIAL[function] = lambda site: read(site, fact)
+    COMPLEX_READERS[function] = lambda site: read(site, fact)
 
 
 for _name, _function in _ELEMENTWISE.items():
@@ -346,20 +346,20 @@ for _name, _operator in _BINARY.items():
     _declare(getattr(np, _name), _operate, _operator)
 
 
-@_reads("condition x y", np.where)
+@reads_complex("condition x y", np.where)
 def _where(site: CallSite, condition: Any, x: Any, y: Any) -> Complex:
-    a, b = _take(site, x), _take(site, y)
+    a, b = take_complex(site, x), take_complex(site, y)
     if not (is_number(condition) or is_array(condition)):
         site.refuse("{node}", "give a condition and two numbers or arrays")
     return Complex(*(site.apply(SELECT, condition, p, q) for p, q in zip(a, b, strict=True)))
 
 
 # ---- reductions and products -----------------------------------------------------------------------------------------
-@_reads("a axis", np.sum, is_mean=False)
-@_reads("a axis", np.mean, is_mean=True)
+@reads_complex("a axis", np.sum, is_mean=False)
+@reads_complex("a axis", np.mean, is_mean=True)
 def _sum(site: CallSite, a: Any, axis: Any, is_mean: bool) -> Complex:
     """The sum or mean of all elements, in one loop, or along an axis."""
-    x, numbers = _take(site, a), site.reader.complex
+    x, numbers = take_complex(site, a), site.reader.complex
     if not has_axes(x):
         site.refuse("{node} of something that is no array", "give an array")
     if axis is not None:
@@ -374,13 +374,13 @@ def _sum(site: CallSite, a: Any, axis: Any, is_mean: bool) -> Complex:
     return Complex(*(part if part is ZERO else site.apply(DIVIDE, part, size) for part in found))
 
 
-@_reads("a", np.prod)
+@reads_complex("a", np.prod)
 def _product(site: CallSite, a: Any) -> Complex:
-    x = _take(site, a)
+    x = take_complex(site, a)
     return site.reader.complex.running_product(x) if has_axes(x) else site.refuse("{node}", "give an array")
 
 
-@_reads("iterable start", sum)
+@reads_complex("iterable start", sum)
 def _sum_of(site: CallSite, given: Any, start: Any) -> Any:
     """The builtin sum, of a tuple, a list display or a vector."""
     total: Any = constant(0) if start is None else start
@@ -391,23 +391,23 @@ def _sum_of(site: CallSite, given: Any, start: Any) -> Any:
     return total
 
 
-@_reads("a b", np.dot)
+@reads_complex("a b", np.dot)
 def _dot(site: CallSite, a: Any, b: Any) -> Complex:
     return site.reader.complex.binary("MatMult", a, b, site.node)
 
 
-@_reads("a b", np.vdot)
+@reads_complex("a b", np.vdot)
 def _vdot(site: CallSite, a: Any, b: Any) -> Any:
     """The sum of conj(a) b of two vectors, in one loop."""
-    x, y, numbers = _take(site, a), _take(site, b), site.reader.complex
+    x, y, numbers = take_complex(site, a), take_complex(site, b), site.reader.complex
     if not (has_axes(x) and has_axes(y)) or any(v.kind.ndim > 1 for v in (*x, *y)):
         site.refuse("{node} of something that is no vector", "give vectors")
     return numbers.total(numbers.multiply(numbers.conjugate(x), y))
 
 
-@_reads("a b", np.outer)
+@reads_complex("a b", np.outer)
 def _outer(site: CallSite, a: Any, b: Any) -> Any:
-    x, y, numbers = _take(site, a), _take(site, b), site.reader.complex
+    x, y, numbers = take_complex(site, a), take_complex(site, b), site.reader.complex
     if not (has_axes(x) and has_axes(y)) or any(v.kind.ndim > 1 for v in (*x, *y)):
         site.refuse("{node} of something that is no vector", "give vectors")
     whole, new = (None, None, None), "None"
@@ -415,52 +415,11 @@ def _outer(site: CallSite, a: Any, b: Any) -> Any:
     return numbers.compute(numbers.multiply(numbers.view(x, [whole, new]), numbers.view(y, [new, whole])))
 
 
-@_reads("a b", np.linalg.solve)
-def _solve(site: CallSite, a: Any, b: Any) -> Complex:
-    """The solution of a system of twice as many real equations, [[A, -B], [B, A]] (x, y) = (c, d)."""
-    numbers, builder = site.reader.complex, site.builder
-    matrix, right = (numbers.compute(_take(site, x)) for x in (a, b))
-    matrix, right = (numbers.copy(x) if any(map(is_number, x)) else x for x in (matrix, right))
-    if not (is_array(matrix.real) and is_array(right.real)) or matrix.real.kind.ndim != 2:
-        site.refuse("{node} of something that is no matrix and no vector", "give arrays")
-    n = builder.length(matrix.real, 0)
-    twice = site.apply(MULTIPLY, n, constant(2))
-    low, high, rest = (None, n, None), (n, None, None), [(None, None, None)] * (right.real.kind.ndim - 1)
-    whole = builder.create("empty", [twice, twice], "float")
-    stacked = builder.create("empty", [twice, *site.arrays.shape(right.real)[1:]], "float")
-    minus = numbers.minus(ZERO, matrix.imag)
-    blocks: list[tuple[list[Any], Any]]
-    blocks = [([low, low], matrix.real), ([low, high], minus), ([high, low], matrix.imag), ([high, high], matrix.real)]
-    for spec, part in blocks:
-        site.arrays.fill(builder.view(whole, spec), part, site.node)
-    for half, part in ((low, right.real), (high, right.imag)):
-        site.arrays.fill(builder.view(stacked, [half, *rest]), part, site.node)
-    found = site.again(np.linalg.solve, whole, stacked)
-    return join(builder.view(found, [half, *rest]) for half in (low, high))
-
-
-@_reads("a", np.linalg.inv)
-def _invert(site: CallSite, a: Any) -> Complex:
-    x, numbers = site.reader.complex.compute(_take(site, a)), site.reader.complex
-    one = numbers.create("zeros", [site.builder.length(x.real, 0)] * 2)
-    at = site.arrays.shape(one.real)[:1]
-    site.arrays.over(at, lambda k: numbers.put(one, [k[0], k[0]], Complex(constant(1.0), ZERO)))
-    return _solve(site, x, one)
-
-
-@_reads("x", np.linalg.norm)
-def _norm(site: CallSite, x: Any) -> Value:
-    numbers = site.reader.complex
-    z = _take(site, x)
-    (total,) = numbers.fold([numbers.squared_modulus(z)], numbers.squared_modulus(z))
-    return numbers.by("sqrt", total)
-
-
 def _test(site: CallSite, function: Any) -> Any:
     """isnan, isinf or isfinite of the parts."""
     found = function_of(function)
     assert found is not None
-    parts = [site.apply(found, part) for part in _take(site, site.only())]
+    parts = [site.apply(found, part) for part in take_complex(site, site.only())]
     return site.apply(AND if function is np.isfinite else OR, *parts)
 
 

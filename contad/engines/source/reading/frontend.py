@@ -20,7 +20,14 @@ from contad.engines.source.ir.ssa import (
 )
 from contad.engines.source.ir.walks import around, leaves, like, walk
 from contad.engines.source.planning.parts import divide
-from contad.engines.source.reading import joining_calls, matrix_calls, numpy_calls, shape_calls  # noqa: F401  (readers)
+from contad.engines.source.reading import (  # noqa: F401  (readers)
+    complex_matrix_calls,
+    fourier_calls,
+    joining_calls,
+    matrix_calls,
+    numpy_calls,
+    shape_calls,
+)
 from contad.engines.source.reading.appended_arrays import AppendedArray
 from contad.engines.source.reading.call_reader import CallReader
 from contad.engines.source.reading.declared_names import cast, cast_arguments, cast_declared
