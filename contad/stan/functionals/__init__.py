@@ -26,7 +26,7 @@ __all__ = [  # noqa: PLE0604  (names are added)
 _FORMS = {
     "compiled_functionals": """solve_newton solve_newton_tol solve_powell solve_powell_tol algebra_solver
         algebra_solver_newton ode_rk45 ode_rk45_tol ode_ckrk ode_ckrk_tol ode_adams ode_adams_tol ode_bdf ode_bdf_tol
-        reduce_sum reduce_sum_static map_rect hmm_latent""",
+        ode_adjoint_tol_ctl reduce_sum reduce_sum_static map_rect hmm_latent""",
     "compiled_integrals": "integrate_1d integrate_1d_double_exponential integrate_1d_gauss_kronrod",
     "compiled_mode_search": " ".join(laplace_approximations.__all__),
 }
@@ -34,3 +34,10 @@ name_in_njit(
     sys.modules[__name__],
     forms={name: f"{__name__}.{module}" for module, names in _FORMS.items() for name in names.split()},
 )
+for _home, _instead in (
+    (differential_algebraic, "solve for the algebraic variables, and call ode_bdf"),
+    (finite_differences, "call contad.grad(f)(x), or contad.hessian(f)(x)"),
+    (integrals, "nest integrate_1d"),
+):
+    for _name in _home.__all__:
+        vars(_home)[_name].instead = _instead
