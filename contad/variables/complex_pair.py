@@ -21,8 +21,8 @@ NO_ROOM = (
     "a real array cannot hold complex numbers; use z.real, z.imag or np.abs(z), or write to np.zeros(n, complex)"
 )
 NOT_HOLOMORPHIC = (
-    "is not holomorphic at this point: du/dx = dv/dy and du/dy = -dv/dx do not hold; differentiate np.abs(z), z.real or "
-    "z.imag, or use contad.vjp with a cotangent"
+    "is not holomorphic at this point: du/dx = dv/dy and du/dy = -dv/dx do not hold; differentiate np.abs(z), z.real "
+    "or z.imag, or use contad.vjp with a cotangent"
 )
 BOTH_COMPLEX = (
     "returned a complex result, and the argument is complex; return np.abs(z), z.real or z.imag, use contad.vjp with a "
