@@ -12,7 +12,6 @@ binom). nct needs df of at least 0.01 and, except for the density, |nc| of at mo
 -1.737085713765
 """
 
-import importlib
 import math
 from types import ModuleType
 from typing import Any
@@ -33,6 +32,7 @@ from contad.distributions.faces import Face, compose
 from contad.distributions.formula import Formula
 from contad.distributions.probability_functions import distribution
 from contad.distributions.standard_counts import COUNTS, NAMES_OF_COUNTS
+from contad.ops._scipy import stats as _scipy_stats
 from contad.ops.exponential import exp, log
 from contad.scipy.distribution_docstrings import Described
 from contad.scipy.mirroring import refuse_missing
@@ -410,4 +410,4 @@ def __getattr__(name: str) -> Any:
         import contad.scipy.multivariate_densities as module
 
         return getattr(module, name)
-    refuse_missing(__name__, lambda: importlib.import_module("scipy.stats"), name)
+    refuse_missing(__name__, _scipy_stats, name)
