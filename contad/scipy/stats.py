@@ -6,7 +6,8 @@ whole numbers; most have `cdf`, `sf`, `logcdf` and `logsf`, and many `ppf` and `
 
 Some return nan rather than wrong numbers: betanbinom beyond sums of 2e5 terms, derivatives of nbinom in n if k + n
 exceeds 1e12, and derivatives in shape parameters above 1e12 of distributions with incomplete beta functions (beta, f,
-binom). nct needs df of at least 0.01 and, except for the density, |nc| of at most 1000.
+binom). nct needs df of at least 0.01 and, except for the density, |nc| of at most 1000. The probabilities of pearson3
+need |skew| of at least 0.01. Of ncx2, norminvgauss, genhyperbolic, geninvgauss and skellam there are only densities.
 
 >>> round(norm.logpdf(1.5, 0.5, 2.0), 12)
 -1.737085713765
