@@ -97,11 +97,20 @@ class _FileWriter:
         arguments = [expressions.name(_name_of(argument[2])) for argument in declared["arguments"]]
         writer = StanStatements(expressions)
         body = declared["body"]
+        name = _name_of(declared["funname"])
+        writer.adds = name.endswith("_lp")
+        if writer.adds:
+            if declared["returntype"] != "Void":
+                raise TranslationError(f"line {function.line}: {name} adds to target; make it return only what it adds")
+            writer.put("target = 0.0")
+            expressions.uses_propto = True
         writer.write(body.parts[0])
+        if writer.adds:
+            writer.put("return target")
         if expressions.uses_propto:
             arguments.append("propto=False")
-        signature = f"def {expressions.name(_name_of(declared['funname']))}({', '.join(arguments)}):"
-        decorated = ["@njit"] * (_name_of(declared["funname"]) in self._list_compiled())
+        signature = f"def {expressions.name(name)}({', '.join(arguments)}):"
+        decorated = ["@njit"] * (name in self._list_compiled())
         return ["", "", *(f"# {line}" for line in function.comments), *decorated, *break_line(signature), *writer.lines]
 
     def _list_compiled(self) -> set[str]:
