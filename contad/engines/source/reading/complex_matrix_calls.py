@@ -20,7 +20,7 @@ from contad.kernels import complex_matrices as rows
 _ENDS = limit("np.roots of coefficients whose first or last one is 0")
 
 
-def _matrix(site: CallSite, x: Any, *ndims: int) -> ArrayOfComplex:
+def _matrix(site: CallSite, x: Any, *ndims: int) -> Complex:
     """An argument as a complex array with memory, with one of these numbers of axes."""
     numbers, z = site.reader.complex, take_complex(site, x)
     if not has_axes(z):
