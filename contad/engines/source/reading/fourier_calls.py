@@ -61,7 +61,8 @@ class _FourierReader:
         if self.norm == ("forward" if inverse else "backward"):
             return constant(1.0)
         size = self.builder.as_float(n)
-        return self.apply(DIVIDE, constant(1.0), self.site.reader.complex.by("sqrt", size) if self.norm == "ortho" else size)
+        root = self.site.reader.complex.by("sqrt", size) if self.norm == "ortho" else size
+        return self.apply(DIVIDE, constant(1.0), root)
 
     def resize(self, x: Value, n: Any) -> Value:
         """x cut, or padded with zeros, to n elements along the last axis."""
