@@ -248,10 +248,12 @@ class ComplexNumbers:
         a, b = x
         if _is(b, 0.0):
             b = constant(0.0)
-        t = self.by("sqrt", self.times(HALF, self.plus(self.modulus(x), self.apply(known_functions.ABSOLUTE, a))))
+        right = self.apply(COMPARISONS["GtE"], a, ZERO)
+        size = self.apply(known_functions.SELECT, right, a, self.minus(ZERO, a))  # |a|, with the slope of its side at 0
+        t = self.by("sqrt", self.times(HALF, self.plus(self.modulus(x), size)))
         empty = self.apply(COMPARISONS["Eq"], t, ZERO)
         w = self.apply(DIVIDE, self.times(HALF, b), self.apply(known_functions.SELECT, empty, constant(1.0), t))
-        sign, right = self.by("copysign", constant(1.0), b), self.apply(COMPARISONS["GtE"], a, ZERO)
+        sign = self.by("copysign", constant(1.0), b)
         return Complex(
             self.apply(known_functions.SELECT, right, t, self.apply(MULTIPLY, w, sign)),
             self.apply(known_functions.SELECT, right, w, self.apply(MULTIPLY, t, sign)),
