@@ -132,10 +132,12 @@ def power(z: Any, w: Any) -> Any:
 
 @add_overload(power)
 def _power(z: Any, w: Any) -> Any:
+    """The power, for operands of these types."""
     logarithm, exponential, root, most = FORMS["log"], FORMS["exp"], FORMS["sqrt"], complex_forms.MOST
     is_real = isinstance(w, (types.Float, types.Integer))
 
     def implementation(z: Any, w: Any) -> Any:
+        """The power, which at 0 has an infinite slope below the exponent 1."""
         x, y = split(z)
         u, v = split(w)
         if is_real and float(w) == int(w) and abs(w) < most:
