@@ -199,6 +199,10 @@ class ScalarRule(Capturing):
                 break
         else:
             return self.array_value(*args)
+        for x in args:
+            if isinstance(x, Array) and x._owner.takes_any:
+                owner = owner_of(self.name, numbers_in(args))
+                return self.apply_on(owner, owner.apply_elementwise, list_operands(args))
         if any(map(holds_complex, args)):
             return self._at_complex(args)
         twin = self.find_twin(args) if self.has_twin() else None

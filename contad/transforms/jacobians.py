@@ -15,6 +15,7 @@ from contad.front.user_function import UserFunction
 from contad.functions.transformed import Transformed
 from contad.functions.user_call import positional, positions, split_aux
 from contad.ops.close_values import LOST, contract, fill_lost_if_same, was_lost
+from contad.transforms.library_derivatives import jacobian_on, on_library
 from contad.variables.activation import activate, differentiate_leaf
 from contad.variables.array import Array
 from contad.variables.complex_pair import BOTH_COMPLEX, NOT_HOLOMORPHIC, ROUNDING, is_complex, join
@@ -118,7 +119,8 @@ def _make(
     argnums, engine = options["argnums"], options.get("engine")
 
     def eager() -> Function:
-        return _transform(name, f, argnums, functools.partial(compute, has_aux=options["has_aux"]))
+        return _transform(name, f, argnums, functools.partial(compute, has_aux=options["has_aux"]), engine,
+                          options["has_aux"])
 
     options |= {"holomorphic": True} if holomorphic else {}
     gradient: Any = f
@@ -131,7 +133,9 @@ def _make(
     return Transformed(eager(), transform, f, **options)
 
 
-def _transform(name: str, f: Function, argnums: int | tuple[int, ...], compute: Function) -> Function:
+def _transform(
+    name: str, f: Function, argnums: int | tuple[int, ...], compute: Function, engine: str | None, has_aux: bool
+) -> Function:
     """The function of f's arguments that calls compute(f, what, positions, args, kwargs, single)."""
     function = UserFunction(name, f)
     numbers = positions(name, argnums)
@@ -139,6 +143,8 @@ def _transform(name: str, f: Function, argnums: int | tuple[int, ...], compute: 
     run = function.runnable()
 
     def of_arguments(*args: Nested, **kwargs: Nested) -> Nested:
+        if on_library(engine, args):
+            return jacobian_on(run, what, argnums, has_aux)(*args, **kwargs)
         args, kwargs = positional(run, what, numbers, args, kwargs)
         return compute(run, what, numbers, args, kwargs, isinstance(argnums, int))
 
