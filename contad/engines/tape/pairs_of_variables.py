@@ -117,7 +117,8 @@ def _compile_forms() -> dict[str, Any]:
         if isinstance(form, FunctionType) and form.__module__ == complex_forms.__name__ and not form.__closure__:
             known[name] = njit(**_OPTIONS)(FunctionType(form.__code__, known, name))
     choose, same = njit(**_OPTIONS)(lambda condition, x, y: x if condition else y), njit(**_OPTIONS)(lambda x: x)
-    known |= {"_is_zero": is_zero, "observe": observe, "select": choose, "_any": same}
+    known |= {"_is_zero": is_zero, "observe": observe, "_is": observe, "select": choose, "_any": same}
+    known["_holds_zero"] = njit(**_OPTIONS)(lambda x, y=1.0: value(x) == 0.0 or value(y) == 0.0)
     return {name: known[form.__name__] for name, form in complex_forms.FORMS.items()}
 
 
