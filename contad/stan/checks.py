@@ -83,7 +83,7 @@ class ArgumentCheck(Compilable):
 
 
 class WrittenCheck(Compilable):
-    """A check that is a Python function, with the names of its arguments and the condition in words for compiled code."""
+    """A check that is a Python function; compiled code has the names of its arguments and the condition in words."""
 
     has_bodies = True
 
