@@ -187,6 +187,8 @@ def _versions() -> tuple[str, ...]:
         found = find_spec(name)  # importing it, or reading its metadata, takes longer than everything else
         assert found is not None and found.origin is not None
         texts.append(Path(found.origin).with_name(file).read_text(encoding="utf-8"))
+    rocket = find_spec("rocket_fft")  # which compiles np.fft
+    texts.append("" if rocket is None else str(rocket.origin))
     return sys.version, np.__version__, *texts
 
 

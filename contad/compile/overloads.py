@@ -5,11 +5,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from numba import types
+from numba import objmode, types
 from numba.core.errors import NumbaError, TypingError, UnsupportedBytecodeError
 from numba.core.registry import cpu_target
 from numba.core.typeconv import Conversion
-from numba.extending import overload, overload_method, register_jitable
+from numba.extending import overload, overload_attribute, overload_method, register_jitable
 
 from contad.compile.compiling import INTERNAL_OPTIONS
 
@@ -78,6 +78,21 @@ def overload_by_text(function: Any, parameters: str, write: Callable[..., Any], 
     add_overload(function, **options)(known["typing"])
 
 
+def in_objmode(kind: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let compiled code call a Python function of a module in objmode; the result has this type."""
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        names = ", ".join(inspect.signature(function).parameters)
+        name = function.__name__
+        lines = ["with objmode(found=of_result):", f"    found = {name}({names})", "return found"]
+        # code from the disk finds the names of an objmode block in the module to which the code belongs
+        known = {"objmode": objmode, "of_result": kind, name: function, "__name__": function.__module__}
+        overload_by_text(function, names, lambda *kinds: (lines, known))
+        return function
+
+    return declare
+
+
 def stand_in(plain: Any, parameters: str, write: Callable[..., Any]) -> Any:
     """A function that behaves as `plain` in Python, and as the text of `write` in compiled code."""
 
@@ -94,6 +109,16 @@ def add_overload_method(kind: Any, name: str, **options: Any) -> Callable[[Calla
 
     def register(typing: Callable[..., Any]) -> Callable[..., Any]:
         overload_method(kind, name, **options)(_bare(typing))
+        return typing
+
+    return register
+
+
+def add_overload_attribute(kind: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`overload_attribute(kind, name)`, likewise."""
+
+    def register(typing: Callable[..., Any]) -> Callable[..., Any]:
+        overload_attribute(kind, name)(_bare(typing))
         return typing
 
     return register

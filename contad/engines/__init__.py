@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from contad.numba_functions.request import Request
 
 DEFAULT = "matrix"
+ARRAYS = "arrays"  # for arrays of other libraries, which it takes without being asked
 COMPILED = ("generated", "tape")  # for Numba functions, asked in this order; a Python copy is the last resort
 
 
@@ -30,10 +31,14 @@ def engine(name: str | None = None, transform: str = "") -> type[ChainStack]:
         from contad.engines.closures import ClosureStack
 
         return ClosureStack
+    if name == ARRAYS:
+        from contad.engines.arrays.library_stack import LibraryStack
+
+        return LibraryStack
     what = f"{transform}: engine" if transform else "engine"
     if name in COMPILED:
         raise UnsupportedError(f"{what}: {name!r} differentiates functions made by numba.njit; use {DEFAULT!r}")
-    raise UnsupportedError(f"{what}: expected one of {', '.join((*engine_names(), *COMPILED))}; got {name!r}")
+    raise UnsupportedError(f"{what}: expected one of {', '.join((*engine_names(), ARRAYS, *COMPILED))}; got {name!r}")
 
 
 class CompiledEngine(NamedTuple):
@@ -60,7 +65,7 @@ def compiled_engine(name: str) -> CompiledEngine:
 
 
 def engine_names() -> tuple[str, ...]:
-    """The names of the eager engines."""
+    """The names of the eager engines for float64."""
     return ("closures", "records", "matrix")
 
 

@@ -62,6 +62,7 @@ class Form(NamedTuple):
     size: int = 0  # for a matrix block of "hessian_block_diag"
     numerics: Numerics = "auto"
     checkpoint: bool = False  # whether long loops are checkpointed
+    holomorphic: bool = False  # for Jacobians: whether complex results have derivatives by complex arguments
     out: bool = False  # for gradients: whether to write them into arrays, the last argument
 
     @property

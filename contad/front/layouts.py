@@ -2,13 +2,24 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 from numba import types
 
-from contad.errors import UnsupportedError
-from contad.front.seeds import Combs, DirectionLeaf, DirectionTree, GivenRows, UnitDirections, UnitsAndRows, indent
+from contad.errors import NotHolomorphicError, OutputError, UnsupportedError
+from contad.front.seeds import (
+    Combs,
+    DirectionLeaf,
+    DirectionPair,
+    DirectionTree,
+    GivenRows,
+    UnitDirections,
+    UnitsAndRows,
+    indent,
+)
 from contad.front.taken_arguments import OUT, Argument, TypedCall, overlap_checks, refuse
 from contad.numba_functions.array_arguments import describe_needed, describe_tuple
+from contad.variables.complex_pair import BOTH_COMPLEX, NO_HESSIAN, NOT_HOLOMORPHIC
 
 
 def written_gradients(call: TypedCall) -> tuple[list[Argument], list[str], list[str]]:
@@ -49,6 +60,7 @@ class LoopResult(ABC):
     def __init__(self, result: str, start: Sequence[str]) -> None:
         self.result = result  # its expression
         self.start = list(start)  # statements before the loop
+        self.end: list[str] = []  # and after it
 
     @abstractmethod
     def take(self, along: Sequence[DirectionLeaf]) -> list[str]:
@@ -56,23 +68,48 @@ class LoopResult(ABC):
 
 
 class Matrices(LoopResult):
-    """A matrix for each leaf of a tree with rows and each leaf of a tree with columns; for two numbers a number."""
+    """A matrix for each leaf of a tree with rows and each leaf of a tree with columns; for two numbers a number.
+
+    For pairs among these it is complex.
+    """
 
     def __init__(
-        self, seeds: UnitDirections, came: DirectionTree, held: DirectionTree, by_columns: bool,
+        self, call: TypedCall, seeds: UnitDirections, came: DirectionTree, held: DirectionTree, by_columns: bool,
         single: tuple[bool, bool],
     ) -> None:  # fmt: skip
         """The results `came` have the structure of `held`; each is a column, or a row.
 
         `single` says of the tree with rows and of that with columns whether the first part is all.
+
+        Raises OutputError for complex results by complex arguments, unless the call asks for holomorphic derivatives,
+        UnsupportedError for second derivatives by complex arguments.
         """
         self.seeds, self.came, self.held, self.by_columns = seeds, came, held, by_columns
+        self.call = call
         rows, columns = (held, seeds.tree) if by_columns else (seeds.tree, held)
-        of_row = {}
-        for x in rows.leaves:
-            of_row[x] = columns.text({y: _reshape(x, y) for y in columns.leaves}, single[1])
+        if call.form.mode == "hvp" and rows.has_pairs:
+            raise UnsupportedError(f"{call.what}: a differentiated argument {NO_HESSIAN}")
         start = [_make_matrix(x, y) for x in rows.leaves for y in columns.leaves]
-        super().__init__(rows.text(of_row, single[0]), start)
+        super().__init__("", start)
+        self.result = rows.text_of(lambda x: columns.text_of(lambda y: self._text(x, y), single[1]), single[0])
+
+    def _text(self, x: Any, y: Any) -> str:
+        """The matrix with rows for x and columns for y."""
+        u, v = x if isinstance(x, DirectionPair) else (x, None)
+        if not isinstance(y, DirectionPair):
+            return _reshape(u, y) if v is None else _join(_reshape(u, y), _reshape(v, y), u, y)
+        if self.call.form.holomorphic:
+            named = [_matrix(u, b) if a is None else _matrix(a, b) for a in (u, v) for b in y]
+            if not (u.is_array or y.real.is_array):
+                named = [f"np.full((1, 1), {name})" for name in named]
+            if v is None:  # a real result may only be a constant
+                named[2:] = [f"0.0 * {name}" for name in named[:2]]
+            message = f"{self.call.what} {NOT_HOLOMORPHIC}"
+            self.end += refuse(f"not is_holomorphic({', '.join(named)})", message, NotHolomorphicError.__name__)
+        elif v is not None:
+            raise OutputError(f"{self.call.what} {BOTH_COMPLEX}")
+        imag = _reshape(u, y.imag) if v is None else _reshape(v, y.real)
+        return _join(_reshape(u, y.real), imag, u, y.real)
 
     def take(self, along: Sequence[DirectionLeaf]) -> list[str]:
         lines = self.seeds.name_rows(self.came)
@@ -85,6 +122,11 @@ class Matrices(LoopResult):
 def _matrix(x: DirectionLeaf, y: DirectionLeaf) -> str:
     """The name of the matrix with rows for x and columns for y."""
     return f"of_{x.name}_{y.name}"
+
+
+def _join(real: str, imag: str, x: DirectionLeaf, y: DirectionLeaf) -> str:
+    """A complex matrix of x and y, or number."""
+    return f"{'join_parts' if x.is_array or y.is_array else 'complex'}({real}, {imag})"
 
 
 def _make_matrix(x: DirectionLeaf, y: DirectionLeaf) -> str:
@@ -125,7 +167,9 @@ class FoundRows(LoopResult):
         if stacked:
             self.places = {p: (f"found_{p.name}", "0") for p in came.leaves}
             sizes = {f"found_{p.name}": p.size for p in came.leaves}
-            text = came.text({p: f"found_{p.name}.reshape((count, ) + {p.shape})" for p in came.leaves}, True)
+            shaped: dict[Any, str] = {p: f"found_{p.name}.reshape((count, ) + {p.shape})" for p in came.leaves}
+            shaped |= {p: f"join_parts({shaped[p.real]}, {shaped[p.imag]})" for p in came.pairs()}
+            text = came.text_of(shaped.__getitem__, True)
         else:
             self.places = {p: ("found", first) for p, first in came.places.items()}
             sizes, text = {"found": came.size}, "found"

@@ -135,6 +135,7 @@ def higher_of(
     has_aux = options.get("has_aux", False)
     form = Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux, vector, size=size)
     form = form._replace(numerics=options.get("numerics", "auto"), checkpoint=options.get("checkpoint", False))
+    form = form._replace(holomorphic=options.get("holomorphic", False))
     key = form, engine
     if key not in f.memo:
         f.memo[key] = Derivative(f.dispatcher, form, engine, eager, f.memo, made_by)

@@ -45,6 +45,9 @@ from contad.engines.source.runtime.lent_arrays import small_zeros
 from contad.kernels.lanes import as_rows, lane, lanes_zeros, small_lanes_zeros, unit_lanes
 from contad.kernels.recalled_values import begin_chunk, point_to
 """
+_PAIRS = """from contad.errors import NotHolomorphicError
+from contad.kernels.complex_arrays import is_holomorphic, join_parts
+"""
 _VALUE = """
 
 @njit(nogil=True, error_model="numpy")
@@ -81,7 +84,7 @@ class Plan(NamedTuple):
     def source(self, cache: bool) -> str:
         """The module with the function that calls the engine's `run`."""
         parameters = ", ".join(self.parameters)
-        lanes = _LANES if self.has_lanes else ""
+        lanes = (_LANES if self.has_lanes else "") + (_PAIRS if self.request.parts else "")
         calls = "BorrowingCalls" if self.is_new else "BriefCalls"
         text = _SOURCE.format(cache=cache, calls=calls, parameters=parameters, body=_block(self.body), lanes=lanes)
         return text + ("" if self.value is None else _VALUE.format(parameters=parameters, body=_block(self.value)))
@@ -115,6 +118,8 @@ def write_out(derivative: Derived, given: tuple[NumbaType, ...]) -> Any:
     if form.kind == "jacobian":  # by columns or by rows, decided at run time
         form = form._replace(kind="jacrev")
     planned = plan(derivative.f, form, given, derivative.what)
+    if planned.request.parts:
+        raise UnsupportedError(f"{derivative.what}: in a differentiated function it is compiled for real numbers only")
     if any(".ctypes" in line for line in planned.body):
         raise UnsupportedError(
             f"{derivative.what}: it may write into its arguments, and several are arrays; let it copy what it writes"
@@ -169,9 +174,12 @@ class _Loops:
         self.lanes = lanes
         self.packed = f"({tuple_of(self.call.taken)})"
         self.inputs = DirectionTree([(x.expression, x.type) for x in self.call.wanted], "d")
+        self.has_pairs = self.inputs.has_pairs
         self.outputs, self.returned = DirectionTree([], "e"), types.none
         if form.mode != "hvp":
             self._read_result()
+        if self.has_pairs and form.row.seeds not in ("units", "stacked"):
+            raise UnsupportedError(f"{call.what}: it is compiled for real numbers only")
         # for the shapes of arrays; and for aux, which forward mode without directions does not return
         unknown = any(y.known is None for y in self.outputs.leaves)
         may_have_none = form.kind == "jacfwd" and form.has_aux and any(x.is_array for x in self.inputs.leaves)
@@ -189,6 +197,7 @@ class _Loops:
                 raise UnsupportedError("with has_aux=True the function must return (value, aux)")
             self.returned = self.returned[0]
         self.outputs = DirectionTree([("y", self.returned)], "e")
+        self.has_pairs |= self.outputs.has_pairs
         if form.row.layout == "matrices" and not self.outputs.leaves:
             raise OutputError(f"{call.what} returned (), without a number in it; return the value to differentiate")
         (structure,) = self.outputs.structure
@@ -213,7 +222,7 @@ class _Loops:
         if self.calls_f:
             start.append(f"{'y, aux' if form.has_aux else 'y'} = f({call.copies})")
         aux = ", aux" if form.has_aux else ""
-        body = [*start, *one.layout.start, *loop, f"return {one.layout.result}{aux}"]
+        body = [*start, *one.layout.start, *loop, *one.layout.end, f"return {one.layout.result}{aux}"]
         return Plan(one.request, one.run_types, call.parameters, body, along, value)
 
     def _may_have_more_rows(self) -> bool:
@@ -224,13 +233,14 @@ class _Loops:
     def _part(self, row: KindRow, run: str) -> _Part:
         """The loop for a row of the table."""
         if row.mode == "jvp":
-            varied, came, held = self.inputs, DirectionTree([("dy", self.returned)], "t"), self.outputs
+            varied, came, held = self.inputs, DirectionTree([("dy", self.returned)], "t", True), self.outputs
         else:
-            came = DirectionTree([(f"grads[{k}]", x.type) for k, x in enumerate(self.call.wanted)], "g")
+            came = DirectionTree([(f"grads[{k}]", x.type) for k, x in enumerate(self.call.wanted)], "g", True)
             varied, held = (self.outputs if row.mode == "vjp" else self.inputs), self.inputs
         loop, layout = self._compose(row, varied, came, held)
         lines = [*loop.start, *loop.over(f"{self._results(row)} = {run}({self.packed}, {{}})", layout.take)]
         request = self.call.request._replace(mode=row.mode, lanes=loop.lanes, memory=loop.has_memory)
+        request = request._replace(parts=self.has_pairs)
         return _Part(request, (types.Tuple(request.types), *loop.types), loop, layout, lines)
 
     def _results(self, row: KindRow) -> str:
@@ -254,7 +264,7 @@ class _Loops:
                 return units, layouts.DiagonalSum(units, came)
             by_columns = row.mode == "jvp" or (row.mode == "hvp" and units.lanes > 1)
             of_rows = form.single or row.mode != "hvp"
-            return units, layouts.Matrices(units, came, held, by_columns, (of_rows, form.single))
+            return units, layouts.Matrices(call, units, came, held, by_columns, (of_rows, form.single))
         if row.seeds == "combs":
             combs = seeds.Combs(call, varied, most)
             return combs, layouts.CombColumns(combs)

@@ -48,21 +48,44 @@ class DirectionLeaf:
         return f"{self.expression}.shape" if self.known is None else repr(self.known)
 
 
-class DirectionTree:
-    """The numbers and arrays of nested tuples."""
+class DirectionPair(NamedTuple):
+    """The parts of a complex number or array."""
 
-    def __init__(self, parts: Sequence[tuple[str, NumbaType]], prefix: str) -> None:
+    real: DirectionLeaf
+    imag: DirectionLeaf
+
+
+class DirectionTree:
+    """The numbers and arrays of nested tuples. A complex one is a pair of leaves.
+
+    With `in_parts`, the expressions give such pairs, too; otherwise both leaves have the expression of the whole.
+    """
+
+    def __init__(self, parts: Sequence[tuple[str, NumbaType]], prefix: str, in_parts: bool = False) -> None:
         self.leaves: list[DirectionLeaf] = []
+        self.in_parts, self.has_pairs = in_parts, False
         self.structure = tuple(self._read(expression, t, prefix) for expression, t in parts)
 
     def _read(self, expression: str, t: NumbaType, prefix: str) -> object:
         if isinstance(t, types.BaseTuple) and not isinstance(t, types.BaseNamedTuple):
             return tuple(self._read(f"{expression}[{k}]", part, prefix) for k, part in enumerate(t))
-        is_float = t == types.float64 or (isinstance(t, types.Array) and t.dtype == types.float64)
-        if not is_float:
-            raise UnsupportedError(f"compiled Jacobians have numbers and arrays of float64, got {t}")
-        self.leaves.append(DirectionLeaf(len(self.leaves), expression, t, prefix))
-        return self.leaves[-1]
+        element = t.dtype if isinstance(t, types.Array) else t
+        if element not in (types.float64, types.complex128):
+            raise UnsupportedError(f"compiled Jacobians have numbers and arrays of float64 and complex128, got {t}")
+        if element == types.float64:
+            self.leaves.append(DirectionLeaf(len(self.leaves), expression, t, prefix))
+            return self.leaves[-1]
+        self.has_pairs = True
+        for k in range(2):
+            part = f"{expression}[{k}]" if self.in_parts else expression
+            self.leaves.append(DirectionLeaf(len(self.leaves), part, t, prefix))
+        return DirectionPair(*self.leaves[-2:])
+
+    def pairs(self) -> list[DirectionPair]:
+        """All pairs."""
+        found: list[DirectionPair] = []
+        self.text_of(lambda x: found.append(x) or "" if isinstance(x, DirectionPair) else "", False)
+        return found
 
     @property
     def size(self) -> str:
@@ -76,18 +99,26 @@ class DirectionTree:
 
     def text(self, of_leaf: dict[DirectionLeaf, str], single: bool) -> str:
         """Nested tuples of the texts of the leaves; with `single` the first part alone."""
-        return _join(self.structure[0] if single else self.structure, of_leaf.__getitem__, _tuple_text)
+        return self.text_of(lambda x: _join(x, of_leaf.__getitem__, _tuple_text), single)
+
+    def text_of(self, write: Callable[[Any], str], single: bool) -> str:
+        """The same of the texts of the leaves and pairs."""
+        whole = self.structure[0] if single else self.structure
+        return _join(whole, write, _tuple_text, (DirectionLeaf, DirectionPair))
 
     def types(self, of_leaf: Callable[[DirectionLeaf], NumbaType], single: bool) -> NumbaType:
         """The Numba type of such tuples."""
         return _join(self.structure[0] if single else self.structure, of_leaf, types.Tuple)
 
 
-def _join(structure: object, of_leaf: Callable[[DirectionLeaf], Any], join: Callable[[list[Any]], Any]) -> Any:
-    if isinstance(structure, DirectionLeaf):
+def _join(
+    structure: object, of_leaf: Callable[[Any], Any], join: Callable[[list[Any]], Any],
+    leaves: tuple[type, ...] = (DirectionLeaf,),
+) -> Any:  # fmt: skip
+    if isinstance(structure, leaves):
         return of_leaf(structure)
     assert isinstance(structure, tuple)
-    return join([_join(part, of_leaf, join) for part in structure])
+    return join([_join(part, of_leaf, join, leaves) for part in structure])
 
 
 def _tuple_text(parts: list[str]) -> str:
@@ -343,6 +374,7 @@ def stacked_tangents(call: TypedCall, tree: DirectionTree, lanes: int) -> GivenR
     tangents, what = tangents_of(call), call.what
     checks = [f"given_{k} = {t.expression}" for k, t in enumerate(tangents)]
     given = DirectionTree([(f"given_{k}", t.type) for k, t in enumerate(tangents)], "g")
+    parts = {y: f".{name}" for x in given.pairs() for y, name in zip(x, x._fields, strict=True)}
     axes = [(x.type.ndim if x.is_array else 0) + 1 for x in tree.leaves]
     if axes != [g.type.ndim if g.is_array else 0 for g in given.leaves]:
         raise UnsupportedError(f"{what}: with several=True every tangent must be an array with a leading axis")
@@ -351,7 +383,8 @@ def stacked_tangents(call: TypedCall, tree: DirectionTree, lanes: int) -> GivenR
     message = f"{what}: a tangent must have its primal's shape behind a leading axis of all directions"
     for x, g in zip(tree.leaves, given.leaves, strict=True):
         checks += refuse(f"{g.expression}.shape != (count, ) + {x.shape}", message)
-        checks.append(f"{x.name}_given = np.ascontiguousarray({g.expression}).reshape((count, {x.size}))")
+        own = f"{g.expression}{parts.get(g, '')}"
+        checks.append(f"{x.name}_given = np.ascontiguousarray({own}).reshape((count, {x.size}))")
     made = GivenRows(tree, False, lanes, "count", {x: (f"{x.name}_given", "0") for x in tree.leaves})
     made.checks = checks
     return made

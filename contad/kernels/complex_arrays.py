@@ -13,15 +13,19 @@ from numba.extending import lower_builtin, type_callable
 from numpy.typing import NDArray
 
 from contad.compile.emitting import cgutils, impl_ret_borrowed, ir, make_array, pack
+from contad.compile.overloads import in_machine_code
+from contad.variables.complex_pair import ROUNDING
 
 _PART, _PAIR = 8, 16  # bytes
 
 
 def parts_of(z: Any) -> tuple[Any, Any]:
-    """The two parts of a complex number or array, as views of the array.
+    """The two parts of a complex number or array, as views of the array; a pair of parts is unchanged.
 
     In compiled code the last axis of the parts of a C-contiguous array has a constant stride.
     """
+    if isinstance(z, tuple):
+        return z
     return np.real(z) if np.ndim(z) else z.real, np.imag(z) if np.ndim(z) else z.imag
 
 
@@ -30,9 +34,16 @@ def _type(context: Any) -> Any:
     def typer(z: Any) -> Any:
         if isinstance(z, types.Array) and z.dtype == types.complex128:
             return types.UniTuple(z.copy(dtype=types.float64, layout="A"), 2)
+        if isinstance(z, types.BaseTuple):
+            return z
         return types.UniTuple(types.float64, 2) if z == types.complex128 else None
 
     return typer
+
+
+@lower_builtin(parts_of, types.BaseTuple)
+def _of_pair(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return impl_ret_borrowed(context, builder, sig.return_type, args[0])
 
 
 @lower_builtin(parts_of, types.complex128)
@@ -72,3 +83,44 @@ def join_parts(real: NDArray[np.float64], imag: NDArray[np.float64]) -> NDArray[
     found.real[...] = real
     found.imag[...] = imag
     return found
+
+
+@numba.njit
+def is_holomorphic(
+    u_x: NDArray[np.float64], u_y: NDArray[np.float64], v_x: NDArray[np.float64], v_y: NDArray[np.float64]
+) -> bool:
+    """Whether du/dx = dv/dy and du/dy = -dv/dx hold for all elements up to rounding."""
+    gap = largest = 0.0
+    for a, b, c, d in zip(u_x.flat, u_y.flat, v_x.flat, v_y.flat):  # noqa: B905  (Numba)
+        gap = max(gap, np.hypot(c + b, d - a))
+        largest = max(largest, np.hypot(a, b), np.hypot(c, d))
+    return gap <= ROUNDING * largest
+
+
+# ---- the rows of kernels ---------------------------------------------------------------------------------------------
+@in_machine_code
+def join_rows(x, y, sign):  # type: ignore[no-untyped-def]
+    """The matrix x + i y, or x - i y."""
+    z = np.empty(x.shape, np.complex128)
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            z[i, j] = complex(x[i, j], sign * y[i, j])
+    return z
+
+
+@in_machine_code
+def write_parts(z, scale, sign, real, imag):  # type: ignore[no-untyped-def]
+    """real + i sign imag = scale z"""
+    for i in range(z.shape[0]):
+        for j in range(z.shape[1]):
+            real[i, j] = scale * z[i, j].real
+            imag[i, j] = sign * scale * z[i, j].imag
+
+
+@in_machine_code
+def add_rows(x, scale, x_bar):  # type: ignore[no-untyped-def]
+    """x_bar += scale x, unless x_bar is empty because it is not needed."""
+    if x_bar.size != 0:
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                x_bar[i, j] += scale * x[i, j]

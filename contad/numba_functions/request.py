@@ -56,6 +56,8 @@ class Request(NamedTuple):
     # where there is none. Tangents are in their order, level by level.
     along: tuple[tuple[int, ...], ...] = ()
     lanes: int = 1  # of "vjp", "jvp" and "hvp": how many cotangents or tangents are taken at once
+    parts: bool = False  # of "vjp", "jvp" and "hvp": whether a complex number of a direction, and of what comes for
+    # it, is a pair of its real and imaginary parts
     memory: bool = False  # with lanes: `run` takes memory and marks of `contad.kernels.recalled_values` behind these
     checkpoint: bool = False  # whether outermost loops count as loops over `contad.checkpointed(range(n))`
     numerics: Numerics = "libm"

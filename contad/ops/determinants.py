@@ -233,7 +233,7 @@ def log_determinant(a):
     """
     check_square("slogdet", a)
     factor = known_factor(a)
-    if a.dtype.kind == "c":
+    if is_complex(a):
         sign, z = np.linalg.slogdet(a) if factor is None else (factor.sign(), factor.log_magnitude())
         return z + 1j * np.angle(sign)
     return np.linalg.slogdet(a)[1] if factor is None else factor.log_magnitude()

@@ -148,13 +148,17 @@ def transform_vjp_y(z, z_bar, x, y, common, *, s, axes, norm=None, inverse=False
 
 # ---- values ----------------------------------------------------------------------------------------------------------
 def _join(x, y):
-    z = np.empty(np.shape(x), np.result_type(x, y, np.complex64))
+    both = getattr(x, "dtype", None) == getattr(y, "dtype", None) == np.float64  # the usual case
+    z = np.empty(np.shape(x), np.complex128 if both else np.result_type(x, y, np.complex64))
     z.real, z.imag = x, y
     return z
 
 
 def _parts(z):
-    return np.stack([z.real, z.imag])
+    x = z.real
+    parts = np.empty((2, *x.shape), x.dtype)
+    parts[0], parts[1] = x, z.imag
+    return parts
 
 
 def _apply(name, z, s, axes, norm, workers):
@@ -202,15 +206,19 @@ def half_cotangents(z_bar, shape, s, axes, norm, inverse, workers):
 
 
 def _weights(spectrum, s, axes, weight):
-    """That weight for the elements of a half spectrum that stand for two, and 1 for the others."""
-    n = s[-1]
-    found = np.full(n // 2 + 1, weight, dtype_beside(spectrum))
+    """`half_weights` along the last of the axes."""
+    shape = [1] * np.ndim(spectrum)
+    shape[axes[-1]] = s[-1] // 2 + 1
+    return half_weights(s[-1], weight).astype(dtype_beside(spectrum)).reshape(shape)
+
+
+def half_weights(n, weight):
+    """That weight for the elements of the half spectrum of n numbers that stand for two, and 1 for the others."""
+    found = np.full(n // 2 + 1, weight)
     found[0] = 1.0
     if n % 2 == 0:
         found[-1] = 1.0
-    shape = [1] * np.ndim(spectrum)
-    shape[axes[-1]] = n // 2 + 1
-    return found.reshape(shape)
+    return found
 
 
 def resize(x, shape):

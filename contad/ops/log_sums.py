@@ -50,7 +50,7 @@ def logsumexp(a, *, axis=None, b=None, keepdims=False):
         rest = np.sum(terms, axis, keepdims=keepdims)
         shift = np.reshape(top, np.shape(k))
         z = np.where(k > 0.0, np.log1p(rest / k) + np.log(np.abs(k)), np.log(k + rest)) + shift
-    return z[()]
+    return z if np.ndim(z) else z[()]
 
 
 @logsumexp.vjp("a")

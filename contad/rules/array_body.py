@@ -21,8 +21,8 @@ _EXPRESSIONS = (
     ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call, ast.keyword, ast.Attribute, ast.Subscript,
     ast.Slice, ast.Tuple, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop,
 )  # fmt: skip
-_ATTRIBUTES = ("shape", "ndim", "size", "T")
-_METHODS = ("sum", "reshape", "copy")
+_ATTRIBUTES = ("shape", "ndim", "size", "T", "real", "imag")
+_METHODS = ("sum", "reshape", "copy", "conj")
 _CONSTANTS = (int, float, str, type(None), type(Ellipsis))
 # the arguments in which these functions take positions of elements: by position and by name
 _POSITIONS: dict[Any, tuple[int, str]] = {
@@ -235,7 +235,7 @@ def _differentiates(target: Any) -> bool:
     """Whether a body may call it: a rule, `select`, a function of contad.ops, or a NumPy function with an entry."""
     if isinstance(target, ScalarRule) or hasattr(target, "jvp_body") or getattr(target, "is_select", False):
         return True
-    if isinstance(target, np.ufunc) and rule_of_ufunc(target) is not None:
+    if isinstance(target, np.ufunc) and (target is np.conjugate or rule_of_ufunc(target) is not None):
         return True
     if (getattr(target, "__module__", None) or "").startswith("contad.ops.") and not isinstance(target, type):
         return True

@@ -19,10 +19,10 @@ from contad.rules.compilable import Parts, WithParts, functions_of_text, make_po
 from contad.rules.numpy_functions import NO_VALUE, Entry, register
 from contad.rules.scalar_rule import is_nested, owner_of
 from contad.variables.arguments import dtype_of, fail, require_plain, require_real
-from contad.variables.array import Array, lower_constants
+from contad.variables.array import Array, lower_constants, numbers_in
 from contad.variables.arrays_of_rules import call_with_arrays, holds_objects
-from contad.variables.complex_pair import holds_complex
-from contad.variables.dtypes import FLOAT, FLOATS, Dtypes, dtype_beside
+from contad.variables.complex_pair import ComplexResult, holds_complex, is_complex
+from contad.variables.dtypes import FLOAT, FLOATS, HERMITIAN, Dtypes, dtype_beside
 from contad.variables.number import Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Option, Options, Saved, Value
 from contad.variables.overlaps import forbid_writing_shared, share_memory
@@ -156,6 +156,10 @@ class ArrayRule(Capturing, WithParts):
             return value
         return self(*values, **options), None
 
+    def evaluate_complex(self, values: Sequence[Value], options: Options) -> tuple[Value, Saved]:
+        """The same, where values and results may be complex."""
+        return ArrayRule.evaluate(self, values, options)
+
     def needs(self, name: str) -> frozenset[str]:
         """The values that the vjp of an argument reads: "z" and names of arguments."""
         found = self._needs.get(name)
@@ -283,6 +287,10 @@ class ArrayRule(Capturing, WithParts):
                     f"{self.name}: {name} must be a constant, got {'an' if x.kind[0] == 'a' else 'a'} {x.kind}; "
                     "contad.value_of gives its value"
                 )
+        for x in args:
+            if isinstance(x, Array) and x._owner.takes_any:
+                owner = owner_of(self.name, numbers_in(args))
+                return self.apply_on(owner, owner.apply_array, args, options)
         if any(map(holds_complex, args)):
             return self.at_complex(args, options)
         numbers: list[Any] = []
@@ -315,10 +323,19 @@ def _guard(rule: ArrayRule) -> dict[str, Function]:
     evaluate, push, pull, pull_each = rule.evaluate, rule.push, rule.pull, rule.pull_each
     thread = threading.local()  # its `shared`: positions of results, and of arguments that share their memory
 
+    takes_complex = "D" in rule.dtypes.letters
+
+    def require(name: str, x: Value) -> None:
+        if not takes_complex:
+            require_real(rule.name, name, x, _IF_COMPLEX)
+
     def perform(args: Sequence[Value], options: Options) -> Value:
         before, thread.shared = getattr(thread, "shared", None), []
         try:
-            z = ArrayRule.general(rule, args, options)
+            try:
+                z = ArrayRule.general(rule, args, dict(options))
+            except ComplexResult:
+                return rule.at_complex(args, options)
             for n, k in thread.shared:
                 y = z[n] if isinstance(z, tuple) else z
                 forbid_writing_shared(rule.name, rule.argument_names[k], [y, args[k]])
@@ -333,7 +350,9 @@ def _guard(rule: ArrayRule) -> dict[str, Function]:
             found = evaluate(values, options)
         z = found[0]
         if not _is_plain(z):
-            require_real(rule.name, "its value", z, "; write it with contad.custom_vjp, which may have complex results")
+            require("its value", z)
+            if any(map(is_complex, z if isinstance(z, tuple) else (z,))):
+                raise ComplexResult(f"{rule.name}: its value is complex; in the recorded example it was real")
         if z.__class__ is not float and getattr(thread, "shared", None) is not None:
             results = [(n, y) for n, y in enumerate(z if isinstance(z, tuple) else (z,)) if isinstance(y, ARRAYS)]
             arrays = [(k, x) for k, x in enumerate(values) if isinstance(x, ARRAYS)]
@@ -348,23 +367,28 @@ def _guard(rule: ArrayRule) -> dict[str, Function]:
         else:
             x_bar = pull(name, z, z_bar, values, options, saved)
         if not _is_plain(x_bar):
-            require_real(rule.name, f"vjp({name!r})", x_bar)
+            require(f"vjp({name!r})", x_bar)
         return x_bar
 
     def pull_each_real(names: Iterable[str], *args: Any) -> Iterator[Value]:
         names = tuple(names)
         found = call_with_arrays(lambda *given: [*pull_each(names, *given)], *args)
         for name, x_bar in zip(names, found, strict=True):
-            require_real(rule.name, f"vjp({name!r})", x_bar)
+            require(f"vjp({name!r})", x_bar)
         return iter(found)
 
     def push_real(*args: Any) -> Value:
         z_dot = call_with_arrays(push, *args)
-        require_real(rule.name, "its tangent", z_dot)
+        require("its tangent", z_dot)
         return z_dot
 
     made: dict[str, Function] = {"evaluate": evaluate_real, "pull": pull_real, "pull_each": pull_each_real}
     return made | {"push": push_real, "general": perform}
+
+
+_IF_COMPLEX = (
+    "; for complex numbers declare @contad.array_rule(complex=True), or write contad.custom_vjp, which has them anyway"
+)
 
 
 def _leave(*args: Value, **options: Option) -> None:
@@ -459,6 +483,7 @@ def array_rule(
     linear: Sequence[str] = (),
     points: Iterable[tuple[Any, ...]] = (),
     dtypes: Dtypes = FLOATS,
+    complex: bool = False,
 ) -> Any:
     """Register an array operation; declare its derivatives with `.vjp(name)` and `.jvp`.
 
@@ -470,6 +495,8 @@ def array_rule(
     linear      the arguments in each of which the operation is linear; then it needs no jvp
     points      argument tuples at which generic tests exercise the rule; a dict at the end holds options
     dtypes      the dtypes that its functions accept and keep (`Dtypes`); variables are always float64
+    complex     whether its functions take and return complex arrays, too; then a vjp gives the cotangent that pairs as
+                Re(conj(a_bar) a_dot), which is z_bar * conj(f'(a)) for a holomorphic f
 
     Raises RuleError if the name is taken.
 
@@ -486,7 +513,7 @@ def array_rule(
     def declare(function: Function) -> ArrayRule:
         if not hasattr(function, "__code__"):
             raise RuleError(f"array_rule: expected a Python function, got {type(function).__name__}")
-        rule = ArrayRule(function, numpy, parameters, linear, points, dtypes)
+        rule = ArrayRule(function, numpy, parameters, linear, points, HERMITIAN if complex else dtypes)
         old = _array_rules.get(rule.name)
         if old is not None and old.__module__ != rule.__module__:
             raise RuleError(f"array_rule: the name {rule.name!r} is taken by {old.__module__}.{old.name}")

@@ -13,21 +13,27 @@ and give the cotangents themselves.
 """
 
 import functools
+import operator
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from contad.errors import UnsupportedError
+import numpy as np
+
+from contad.errors import RuleError, UnsupportedError
 from contad.rules.array_rule import ArrayRule
-from contad.variables.arguments import fail
+from contad.rules.scalar_rule import ScalarRule
+from contad.variables.arguments import fail, kind_of
 from contad.variables.array import numbers_in
-from contad.variables.complex_pair import holds_complex, is_complex, join, split, split_evenly
+from contad.variables.complex_pair import as_complex, holds_complex, is_complex, join, split, split_evenly
+from contad.variables.dtypes import HERMITIAN
 from contad.variables.open_types import Nested, Option, Options, Saved, Value
 
 
 class ComplexForm:
     """A rule whose arguments at some places are complex: the methods of the operation on their parts."""
 
-    def __init__(self, rule: ArrayRule, places: tuple[bool, ...]) -> None:
+    def __init__(self, rule: "ArrayRule | ElementwiseForm", places: tuple[bool, ...]) -> None:
         self.rule = rule
         self.places = places
         self.argument_names = tuple(
@@ -51,7 +57,7 @@ class ComplexForm:
 
     def evaluate(self, values: Sequence[Value], options: Options) -> tuple[Value, Saved]:
         """The parts of z, and what the rule saves."""
-        z, saved = self.rule.evaluate(self._join(values), options)
+        z, saved = self.rule.evaluate_complex(self._join(values), options)
         return split_each(z), saved
 
     def pull_each(
@@ -64,7 +70,7 @@ class ComplexForm:
         turn = conjugate if self.rule.dtypes.holomorphic else positive
         z_bar = turn(join_each(z_bar, z))
         found = self.rule.pull_each(wanted, join_each(z, z), z_bar, self._join(values), options, saved)
-        parts = {name: split(turn(a_bar)) for name, a_bar in zip(wanted, found, strict=True)}
+        parts = {name: split_evenly(turn(a_bar)) for name, a_bar in zip(wanted, found, strict=True)}
         for name in names:
             argument, _, part = name.partition(".")
             yield parts[argument][part == "imag"]
@@ -85,7 +91,7 @@ class ComplexForm:
 
 
 @functools.cache
-def complex_form(rule: ArrayRule, places: tuple[bool, ...]) -> ArrayRule:
+def complex_form(rule: "ArrayRule | ElementwiseForm", places: tuple[bool, ...]) -> ArrayRule:
     """The form of a rule for complex arguments at these places."""
     form = ComplexForm(rule, places)
     made = ArrayRule(rule.function, None, "", (), ())
@@ -102,10 +108,11 @@ def at_complex(rule: ArrayRule, args: Sequence[Nested], options: Options) -> Any
     args = [rule_argument(x) for x in args]
     if "D" not in rule.dtypes.letters:
         name, x = next((name, x) for name, x in zip(rule.argument_names, args, strict=True) if is_complex(x))
-        fail(rule.name, name, "be an array of real numbers", f"dtype {x.dtype}", UnsupportedError)
+        remedy = "" if rule.__module__.startswith("contad.") else "; declare complex=True, if its bodies take them"
+        fail(rule.name, name, "be an array of real numbers", f"{kind_of(x)}{remedy}", UnsupportedError)
     if not numbers_in([*args]):
         return rule.function(*args, **options)
-    if len(args) == 1 and rule.linear:
+    if len(args) == 1 and rule.linear and rule.__module__.startswith("contad."):
         return join(*(rule(part, **options) for part in split(args[0])))
     form = complex_form(rule, tuple(map(is_complex, args)))
     parts = [part for x in args for part in (split(x) if is_complex(x) else (x,))]
@@ -146,4 +153,89 @@ def _joined_tangents(x: Value, y: Value) -> Value:
     return join(0.0 * y if x is None else x, 0.0 * x if y is None else y)
 
 
+# ---- holomorphic functions of numbers --------------------------------------------------------------------------------
+class ElementwiseForm:
+    """A scalar rule that is declared as holomorphic, as a rule of complex numbers or arrays of one shape."""
+
+    dtypes = HERMITIAN
+
+    def __init__(self, rule: ScalarRule) -> None:
+        self.rule, self.name, self.argument_names = rule, rule.name, rule.argument_names
+        self.function, self.functions = rule.function, rule.functions
+
+    def evaluate_complex(self, values: Sequence[Value], options: Options) -> tuple[Value, Saved]:
+        """z, which is complex."""
+        if numbers_in([*values]):
+            return as_complex(self.rule(*values)), None
+        z = np.frompyfunc(self.rule.function, len(values), 1)(*values)
+        z = np.asarray(z, np.complex128)[()]
+        if sys.flags.dev_mode and np.size(z):
+            self._compare([complex(np.ravel(x)[0]) for x in values], np.ravel(z)[0])
+        return z, None
+
+    def pull_each(
+        self, names: Iterable[str], z: Value, z_bar: Value, values: Sequence[Value], options: Options, saved: Saved
+    ) -> Iterator[Value]:
+        """The cotangents, z_bar conj(f')."""
+        for name in names:
+            yield z_bar * np.conj(self._partial(self.argument_names.index(name), z, values))
+
+    def push(
+        self, z: Value, tangents: Sequence[Value | None], values: Sequence[Value], options: Options, saved: Saved
+    ) -> Value:
+        """The tangent, the sum of f' times tangents."""
+        terms = [self._partial(k, z, values) * dot for k, dot in enumerate(tangents) if dot is not None]
+        return as_complex(functools.reduce(operator.add, terms))
+
+    def _partial(self, k: int, z: Value, values: Sequence[Value]) -> Value:
+        """A complex partial."""
+        self.rule.partial(k)  # checks the body
+        assert self.rule.body is not None
+        found = self.rule.body.function(z, *values)
+        return found[k] if self.rule.arity > 1 else found
+
+    def _compare(self, values: Sequence[complex], z: complex) -> None:
+        """Raise RuleError unless the partials are the slopes along both axes, as Cauchy and Riemann ask."""
+        for k, x in enumerate(values):
+            given = complex(self._partial(k, z, values))
+            h = 1e-6 * max(1.0, abs(x))
+
+            def slope(step: complex, k: int = k, x: complex = x) -> complex:
+                ends = (complex(self.function(*values[:k], y, *values[k + 1 :])) for y in (x + step, x - step))
+                return (next(ends) - next(ends)) / (2.0 * step)
+
+            for step, axis in ((h, "real"), (1j * h, "imaginary")):
+                found, again = slope(step), slope(0.5 * step)
+                size = 1e-5 * max(1.0, abs(found), abs(given))
+                if abs(found - again) <= size < abs(found - given):
+                    raise RuleError(
+                        f"{self.name}: the partial by {self.argument_names[k]} is {given} at {values}, where the slope "
+                        f"along the {axis} axis is {found}; a holomorphic rule has the same slope along both axes"
+                    )
+
+
+@functools.cache
+def elementwise_form(rule: ScalarRule) -> ElementwiseForm:
+    """The rule of complex arrays for a holomorphic scalar rule."""
+    return ElementwiseForm(rule)
+
+
+def at_complex_numbers(rule: ScalarRule, args: Sequence[Nested]) -> Any:
+    """A holomorphic scalar rule at numbers and arrays: of variables, or plain."""
+    shape = np.broadcast_shapes(*map(np.shape, args))
+    args = [x if np.shape(x) == shape else _spread(x, shape) for x in args]
+    form = elementwise_form(rule)
+    if not numbers_in([*args]):
+        return form.evaluate_complex(args, {})[0]
+    parts = [part for x in args for part in (split(x) if is_complex(x) else (x,))]
+    z = complex_form(form, tuple(map(is_complex, args))).general(parts, {})
+    return join_each(z, z)
+
+
+def _spread(x: Value, shape: tuple[int, ...]) -> Value:
+    parts = [np.copy(np.broadcast_to(part, shape)) for part in (split(x) if is_complex(x) else (x,))]
+    return parts[0] if len(parts) == 1 else join(*parts)
+
+
+ScalarRule.make_complex = at_complex_numbers
 ArrayRule.at_complex = at_complex

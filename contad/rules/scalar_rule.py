@@ -20,9 +20,19 @@ from contad.rules.capturing import Capturing
 from contad.rules.vectorised import ArrayFunction, array_form
 from contad.variables.arguments import fail, operand, require_plain
 from contad.variables.array import Array, as_objects, numbers_in
-from contad.variables.complex_pair import DROPPED, holds_complex
+from contad.variables.complex_pair import DROPPED, holds_complex, is_complex
 from contad.variables.dtypes import FLOAT
-from contad.variables.number import Carrier, Number, as_float, is_real, peek, route, scale, stands_for_float
+from contad.variables.number import (
+    Carrier,
+    Number,
+    as_float,
+    is_real,
+    map_numbers,
+    peek,
+    route,
+    scale,
+    stands_for_float,
+)
 from contad.variables.open_types import ArrayValue, Function, Owner, Real, Value
 from contad.variables.trees import CONTAINERS, list_operands, map_containers
 
@@ -47,6 +57,8 @@ class ScalarRule(Capturing):
     pole_twin: Any = None  # replaces it at a pole; made by `contad.ops.poles`
     find_pole_twin: Any = None  # arguments -> twin, or None if they are not at a pole
     at_complex: Function | None = None  # the operation at complex numbers: of `contad.protocols.complex_forms`
+    holomorphic = False  # whether it has complex arguments and results, of which the partials are derivatives
+    make_complex: Function  # the operation of a holomorphic rule at complex numbers: of `contad.rules.complex_rule`
     along: Function | None = None  # for a twin: its tangent from (values, tangents), without partials
 
     def __init__(
@@ -133,7 +145,9 @@ class ScalarRule(Capturing):
                 raise
             with np.errstate(all="ignore"):
                 value = self.ufuncs[0](*args)
-        return value if value.__class__ is float else operand(self.name, "its value", value)
+        if value.__class__ is float or (self.holomorphic and is_complex(value)):
+            return value
+        return operand(self.name, "its value", value)
 
     def raise_as_numpy(self, args: Sequence[Value]) -> None:
         """Raise FloatingPointError at plain numbers if np.errstate asks for it, and turn Python's errors into it."""
@@ -178,11 +192,17 @@ class ScalarRule(Capturing):
         """The operation on arguments of any supported kind: the slow path behind every fast one."""
         if len(args) != self.arity:
             raise TypeError(f"{self.name}: expected {self.arity} argument(s), got {len(args)}")
+        if self.holomorphic and (any(map(holds_complex, args)) or self._has_complex_value(args)):
+            return self.make_complex(args)
         for x in args:
             if x.__class__ is not np.ndarray or x.dtype is not FLOAT:
                 break
         else:
             return self.array_value(*args)
+        for x in args:
+            if isinstance(x, Array) and x._owner.takes_any:
+                owner = owner_of(self.name, numbers_in(args))
+                return self.apply_on(owner, owner.apply_elementwise, list_operands(args))
         if any(map(holds_complex, args)):
             return self._at_complex(args)
         twin = self.find_twin(args) if self.has_twin() else None
@@ -221,7 +241,17 @@ class ScalarRule(Capturing):
                     )
             return self.at_complex(*args)
         name = next(name for name, x in zip(self.argument_names, args, strict=True) if holds_complex(x))
-        fail(self.name, name, "be real", "a complex number", UnsupportedError)
+        is_own = self.__module__.startswith("contad.")
+        remedy = "" if is_own else "; @contad.scalar_rule(holomorphic=True) takes complex numbers"
+        fail(self.name, name, "be real", f"a complex number{remedy}", UnsupportedError)
+
+    def _has_complex_value(self, args: tuple[Value, ...]) -> bool:
+        """Whether the value at real numbers or arrays of them is complex."""
+        plain = [np.asarray(map_numbers(peek, x)) for x in args if not isinstance(x, CONTAINERS)]
+        if len(plain) < self.arity:
+            return False
+        values = np.asarray(np.frompyfunc(self.function, self.arity, 1)(*plain))
+        return any(map(is_complex, values.flat))
 
     def has_twin(self) -> bool:
         """Whether a twin replaces it at some arguments if a gradient is differentiated."""
@@ -292,6 +322,8 @@ class ScalarRule(Capturing):
 
     def _implement(self, args: tuple[Value, ...]) -> None:
         """Let the classes of these arguments install their fast implementations, on first use."""
+        if self.holomorphic:  # whose value may be complex
+            return
         for cls in {x.__class__ for x in args if isinstance(x, Number)}:
             implement = getattr(cls, "implement", None)
             if implement is not None and cls not in self.methods:
@@ -352,6 +384,7 @@ def scalar_rule(
     core: bool = False,
     points: Iterable[tuple[float, ...]] = (),
     array: ArrayFunction | None = None,
+    holomorphic: bool = False,
 ) -> Callable[[Function], ScalarRule]: ...
 def scalar_rule(
     function: Function | None = None,
@@ -363,6 +396,7 @@ def scalar_rule(
     core: bool = False,
     points: Iterable[tuple[float, ...]] = (),
     array: ArrayFunction | None = None,
+    holomorphic: bool = False,
 ) -> Any:
     """Register a scalar operation; declare its derivative with `.partials`.
 
@@ -373,6 +407,8 @@ def scalar_rule(
     points    interior points, neither zero nor symmetric, at which generic tests exercise the rule
     array     the value on float64 arrays and floats, if it is not that of the first ufunc; without either, arrays are
               evaluated element by element
+    holomorphic  whether the function takes and returns complex numbers, too, and the partials are its complex
+              derivatives f'(z); `python -X dev` compares them with differences along the real and the imaginary axis
 
     Raises RuleError if the name or the ufunc is taken by another rule.
 
@@ -392,6 +428,7 @@ def scalar_rule(
         # the sweep is compiled from contad's own rules; the value of another rule may be any Python object
         own = function.__module__.startswith("contad.ops.")
         rule = ScalarRule(function, ufunc, operator, core and own, points, array, math)
+        rule.holomorphic = holomorphic
         if rule.arity == 0 or function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
             raise RuleError(f"scalar_rule: {rule.name} must take a fixed number of arguments, one or more")
         if function.__defaults__ or function.__code__.co_kwonlyargcount:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines import DEFAULT, engine as engine_class
+from contad.engines import ARRAYS, DEFAULT, engine as engine_class
 from contad.engines.forward import forward_level
 from contad.errors import UnsupportedError
 from contad.front.numba_transforms import (
@@ -33,15 +33,16 @@ from contad.functions.transformed import Transformed, reference, remade
 from contad.functions.user_call import form_of, positional, positions, require_number, split_aux, unshare
 from contad.ops.close_values import LOST, was_lost
 from contad.ops.kinks import choose_first
-from contad.transforms.jacobians import by_columns, find_lost
+from contad.transforms.jacobians import by_columns, find_lost, jacfwd
+from contad.transforms.library_derivatives import on_library, push_forward
 from contad.variables.activation import activate, seeds
 from contad.variables.complex_pair import is_complex
 from contad.variables.layout import OVERLAPPING
 from contad.variables.number import Carrier, map_numbers, peek
 from contad.variables.open_types import Function, Nested, Options
 from contad.variables.overlaps import hand_on_marks, set_apart
-from contad.variables.stack import enter, leave
-from contad.variables.trees import Tree, flatten, lower, output_leaves, plain_leaf, scalar_output
+from contad.variables.stack import enter, forget, leave
+from contad.variables.trees import LibraryArrayError, Tree, flatten, lower, output_leaves, plain_leaf, scalar_output
 from contad.variables.var import Var
 
 
@@ -133,15 +134,24 @@ class _Gradient:
             leave(s)
         except BaseException as error:
             leave(s, error)
+            if error.__class__ is LibraryArrayError and self.engine is None:
+                forget(error)
+                return self._on_arrays(args, kwargs)
             raise
         gradient = gradients[0] if self.single else tuple(gradients)
-        if isinstance(y, Carrier):  # this gradient is itself differentiated
+        if isinstance(y, Carrier) and not y._owner.takes_any:  # this gradient is itself differentiated
             gradient = choose_first(gradient, y._owner, lambda: self._first_derivative(args, kwargs))
         elif LOST and was_lost():
             gradient = self._find_lost(gradient, y, args, kwargs)
         if self.has_aux:
             return ((y, aux), gradient) if self.value else (gradient, aux)
         return (y, gradient) if self.value else gradient
+
+    def _on_arrays(self, args: Sequence[Nested], kwargs: Options) -> Nested:
+        """The result on the engine `arrays`, which takes arrays of any library."""
+        make = value_and_grad if self.value else grad
+        argnums = self.argnums[0] if self.single else self.argnums
+        return make(self.f, argnums, has_aux=self.has_aux, engine=ARRAYS)(*args, **kwargs)
 
     def _find_lost(self, gradient: Nested, y: Nested, args: Sequence[Nested], kwargs: Options) -> Nested:
         """The gradient, with entries from forward mode where the reverse sweep has lost digits."""
@@ -274,7 +284,13 @@ def vjp(f: Function, *primals: Nested, has_aux: bool = False, engine: str | None
         if found is not None:
             return found
     run = function.runnable()
-    recorded = Recorded(run, primals, what, engine_class(engine), has_aux)
+    try:
+        recorded = Recorded(run, primals, what, engine_class(engine), has_aux)
+    except LibraryArrayError as error:
+        if engine is not None:
+            raise
+        forget(error)
+        recorded = Recorded(run, primals, what, engine_class(ARRAYS), has_aux)
 
     def find(found: Nested, z_bar: Nested) -> Nested:
         return find_lost(
@@ -339,6 +355,8 @@ def jvp(
         raise TypeError(
             f"{what}: primals and tangents must be tuples of one length, one entry per argument of f: {form_of('jvp')}"
         )
+    if not several and on_library(None, primals):
+        return push_forward(function.runnable(), primals, tangents, what, has_aux)
     if function.dispatcher is not None and not has_aux:
         if several:
             _require_leading_axes(primals, tangents, what)
@@ -445,6 +463,8 @@ def derivative(f: Function, argnum: int = 0) -> Function:
     def derivative_of_f(*args: Nested, **kwargs: Nested) -> Nested:
         args, kwargs = positional(run, what, (argnum,), args, kwargs)
         if is_complex(args[argnum]) and np.ndim(args[argnum]) == 0:
+            if dispatcher is not None:
+                return jacfwd(dispatcher, argnum, holomorphic=True)(*args, **kwargs)
             return by_columns(run, what, (argnum,), args, kwargs, True, holomorphic=True)
         require_number(args[argnum], f"{what}, argument {argnum}")
         if dispatcher is not None:

@@ -24,9 +24,11 @@ from contad.functions.user_call import positional, positions
 from contad.rules.compilable import WrittenOut
 from contad.transforms.gradients import grad, jvp
 from contad.transforms.jacobians import CHUNK, activate_rows, in_chunks, is_array, real_trees, size_of, split_last
+from contad.transforms.library_derivatives import hessian_on, on_library, product_on
 from contad.variables.activation import activate, seeds, trees_of
 from contad.variables.arguments import fail, require_positive_size
 from contad.variables.array import is_plain
+from contad.variables.complex_pair import NO_HESSIAN
 from contad.variables.dual import plain_float
 from contad.variables.number import peek
 from contad.variables.open_types import ArrayValue, Function, Nested, NumbaType, Options, Real
@@ -143,6 +145,8 @@ def hessian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | No
     positions("hessian", argnums)
 
     def hessian_of_f(*args: Nested, **kwargs: Nested) -> Nested:
+        if on_library(engine, args):
+            return hessian_on(function.runnable(), f"hessian: {function.name}", argnums)(*args, **kwargs)
         with Curvature("hessian", function, argnums, engine, args, kwargs) as curvature:
             _require_real(curvature)
             rows = [chunk for _, chunk in curvature.chunks()]
@@ -198,6 +202,8 @@ def hvp(
         primals = list(args)
         v = primals.pop(place)
         vectors = (v,) if isinstance(argnums, int) else v
+        if on_library(engine, primals):
+            return product_on(function.runnable(), f"hvp: {function.name}", argnums, v)(*primals, **kwargs)
         with Curvature("hvp", function, argnums, engine, tuple(primals), kwargs) as curvature:
             row = direction(curvature.what, "the vector", curvature.trees, vectors)
             rows = curvature(np.reshape(row, (1, -1)))
@@ -389,8 +395,7 @@ def _require_real(curvature: Curvature) -> None:
     for n, tree in zip(curvature.argnums, curvature.trees, strict=True):
         if tree.is_complex:
             raise UnsupportedError(
-                f"{curvature.what}: argument {n} must be real, got complex numbers; pass the parts, as in "
-                "hessian(lambda x, y: f(x + 1j * y), (0, 1)), or use contad.hvp for products with a vector"
+                f"{curvature.what}: argument {n} {NO_HESSIAN}"
             )
 
 

@@ -15,9 +15,10 @@ from contad.front.user_function import UserFunction
 from contad.functions.transformed import Transformed
 from contad.functions.user_call import positional, positions, split_aux
 from contad.ops.close_values import LOST, contract, fill_lost_if_same, was_lost
+from contad.transforms.library_derivatives import jacobian_on, on_library
 from contad.variables.activation import activate, differentiate_leaf
 from contad.variables.array import Array
-from contad.variables.complex_pair import is_complex, join
+from contad.variables.complex_pair import BOTH_COMPLEX, NOT_HOLOMORPHIC, ROUNDING, is_complex, join
 from contad.variables.dual import ForwardLevel, plain_float
 from contad.variables.layout import OVERLAPPING
 from contad.variables.number import map_numbers, peek, stands_for_float
@@ -48,7 +49,7 @@ def jacrev(
     def by_rows(*call: Any, has_aux: bool) -> Nested:
         return _by_rows(*call, has_aux=has_aux, engine=engine, holomorphic=holomorphic)
 
-    options = {"argnums": argnums, "has_aux": has_aux, "engine": engine}
+    options: Options = {"argnums": argnums, "has_aux": has_aux, "engine": engine}
     return _make("jacrev", jacrev, f, by_rows, options, holomorphic)
 
 
@@ -118,12 +119,13 @@ def _make(
     argnums, engine = options["argnums"], options.get("engine")
 
     def eager() -> Function:
-        return _transform(name, f, argnums, functools.partial(compute, has_aux=options["has_aux"]))
+        return _transform(name, f, argnums, functools.partial(compute, has_aux=options["has_aux"]), engine,
+                          options["has_aux"])
 
-    if holomorphic:
-        return Transformed(eager(), transform, f, **options, holomorphic=True)
+    options |= {"holomorphic": True} if holomorphic else {}
     gradient: Any = f
-    if is_first_gradient(f, engine) and gradient.form.argnums == (argnums,) and not options["has_aux"]:
+    alone = not (holomorphic or options["has_aux"])
+    if alone and is_first_gradient(f, engine) and gradient.form.argnums == (argnums,):
         return jacobian_of_gradient(f, (transform, options), eager)
     if function.takes_compiled(engine):
         positions(name, argnums)
@@ -131,7 +133,9 @@ def _make(
     return Transformed(eager(), transform, f, **options)
 
 
-def _transform(name: str, f: Function, argnums: int | tuple[int, ...], compute: Function) -> Function:
+def _transform(
+    name: str, f: Function, argnums: int | tuple[int, ...], compute: Function, engine: str | None, has_aux: bool
+) -> Function:
     """The function of f's arguments that calls compute(f, what, positions, args, kwargs, single)."""
     function = UserFunction(name, f)
     numbers = positions(name, argnums)
@@ -139,6 +143,8 @@ def _transform(name: str, f: Function, argnums: int | tuple[int, ...], compute: 
     run = function.runnable()
 
     def of_arguments(*args: Nested, **kwargs: Nested) -> Nested:
+        if on_library(engine, args):
+            return jacobian_on(run, what, argnums, has_aux)(*args, **kwargs)
         args, kwargs = positional(run, what, numbers, args, kwargs)
         return compute(run, what, numbers, args, kwargs, isinstance(argnums, int))
 
@@ -239,10 +245,7 @@ def _join_rows(what: str, holomorphic: bool, u: Value, v: Value) -> Value:
     if not is_complex(u):
         return join(u, v)
     if not holomorphic:
-        raise OutputError(
-            f"{what} returned a complex result, and the argument is complex; return np.abs(z), z.real or z.imag, use "
-            "contad.vjp with a cotangent, or holomorphic=True for the derivative of a holomorphic function"
-        )
+        raise OutputError(f"{what} {BOTH_COMPLEX}")
     _require_same(what, v, 1j * u)
     return u.conjugate()
 
@@ -257,14 +260,8 @@ def _check_row(what: str, u: Value) -> Value:
 def _require_same(what: str, v: Value, expected: Value) -> None:
     """The equations of Cauchy and Riemann, for all elements up to rounding."""
     x, y = np.asarray(map_numbers(peek, v)), np.asarray(map_numbers(peek, expected))
-    if x.size and np.any(np.abs(x - y) > _ROUNDING * max(np.max(np.abs(x)), np.max(np.abs(y)))):
-        raise NotHolomorphicError(
-            f"{what} is not holomorphic at this point: du/dx = dv/dy and du/dy = -dv/dx do not hold; differentiate "
-            "np.abs(z), z.real or z.imag, or use contad.vjp with a cotangent"
-        )
-
-
-_ROUNDING = 1e-8  # of the largest derivative
+    if x.size and np.any(np.abs(x - y) > ROUNDING * max(np.max(np.abs(x)), np.max(np.abs(y)))):
+        raise NotHolomorphicError(f"{what} {NOT_HOLOMORPHIC}")
 
 
 # ---- numbers of arguments in a row -----------------------------------------------------------------------------------

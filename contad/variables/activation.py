@@ -12,7 +12,7 @@ from contad.variables.number import Number, stands_for_float
 from contad.variables.open_types import CellIndex, Nested, Value
 from contad.variables.overlaps import hand_on_marks, set_apart
 from contad.variables.stack import ChainStack
-from contad.variables.trees import Tree, assemble, flatten, real_leaf
+from contad.variables.trees import Tree, assemble, flatten, is_of_library, real_leaf
 
 Seeds = list[tuple[CellIndex, Value]]  # cells of a leaf, and their adjoints
 Active = Value | Tree  # for an argument: the variable of a lone leaf, else the tree of its variables
@@ -65,7 +65,13 @@ def trees_of(made: Sequence[Active]) -> list[Tree]:
 
 def make_active(s: ChainStack, given: Value, what: str) -> Value:
     """A variable for a number, variables for an array."""
-    leaf = real_leaf(given, what)
+    if s.takes_any and (
+        isinstance(given, Array)
+        or is_of_library(given)
+        or (isinstance(given, (np.ndarray, np.floating)) and given.dtype.kind == "f")
+    ):
+        return s.array_variable(given)
+    leaf = real_leaf(given, what)  # which refuses arrays of other libraries
     if isinstance(leaf, (np.ndarray, Array)):
         return s.array_variable(leaf)
     return s.float_variable(leaf) if stands_for_float(given) else s.variable(leaf)
@@ -75,6 +81,8 @@ def seeds(s: ChainStack, y: Value, z_bar: Value) -> Seeds:
     """(cells, adjoints) of the variables of s in one leaf of a result; other numbers in it are constants."""
     if isinstance(y, Number):
         return [(y._index, z_bar)] if y._owner is s else []  # type: ignore[attr-defined]
+    if s.takes_any and isinstance(y, Array):
+        return [(y._cell, y.as_seed(z_bar))] if y._owner is s else []  # type: ignore[attr-defined]
     if isinstance(y, Array):
         return [(y.cells().reshape(-1), np.reshape(z_bar, (y.size,)))] if y._owner is s and y.size else []  # type: ignore[attr-defined]
     if isinstance(y, np.ndarray) and y.dtype == object:

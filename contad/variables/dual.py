@@ -139,6 +139,7 @@ class ForwardLevel:
     __slots__ = ("level", "ended", "caught", "several", "is_here", "lock", "loses", "meets_ties")
     has_arrays = True
     lends_arrays = False
+    takes_any = False
     tracer = None
 
     def __init__(self, several: int | None = None) -> None:

@@ -87,6 +87,7 @@ class ChainStack(ABC):
         *("last_continuation", "copies", "held", "is_here", "lock", "on_objects", "__weakref__"),
     )
     has_arrays = False
+    takes_any = False  # whether its arrays may be of any library
     lends_arrays: bool = False
     opens_calls: bool = False  # whether calls of Numba functions are recorded operation by operation
     engine: str

@@ -14,11 +14,21 @@ import numpy as np
 from contad.errors import NestingError, OutputError, UnsupportedError
 from contad.variables.arguments import kind_of, operand
 from contad.variables.array import Array, numbers_in
-from contad.variables.complex_pair import ComplexArray, ComplexNumber, as_pair, holds_pairs, is_complex, join
+from contad.variables.complex_pair import (
+    ComplexArray,
+    ComplexNumber,
+    ComplexPair,
+    as_pair,
+    holds_pairs,
+    is_complex,
+    join,
+)
 from contad.variables.layout import plain_form, subclass_of_arrays
 from contad.variables.level import Level
 from contad.variables.number import Carrier, Number, is_real, map_numbers
 from contad.variables.open_types import ArrayValue, Function, Nested, Owner, Real, Rule, Value
+
+CONTAINERS = (list, tuple, dict)
 
 
 class Tree(NamedTuple):
@@ -153,7 +163,9 @@ def map_lists(f: Function, x: Nested, *others: Nested) -> Nested:
 def _is_number_or_array(x: Nested) -> bool:
     if isinstance(x, np.ndarray):
         return x.dtype.kind != "c" and not holds_pairs(x)
-    return x.__class__ is float or isinstance(x, Carrier) or is_real(x)
+    if x.__class__ in CONTAINERS:
+        return False
+    return x.__class__ is float or isinstance(x, Carrier) or is_real(x) or is_of_library(x)
 
 
 def real_leaf(leaf: Value, what: str) -> Value:
@@ -165,6 +177,8 @@ def real_leaf(leaf: Value, what: str) -> Value:
         return leaf
     if isinstance(leaf, Carrier):
         leaf._owner.check_usable(what)
+        if leaf._owner.takes_any:
+            raise LibraryArrayError(f"{what}: {leaf.kind}s of the engine arrays; name the engine, engine='arrays'")
         return leaf
     if is_real(leaf) and not isinstance(leaf, (bool, np.bool_)):
         return float(leaf)
@@ -182,10 +196,25 @@ def real_leaf(leaf: Value, what: str) -> Value:
                 raise UnsupportedError(f"{what}: an element of an array is an array itself; use a list of arrays")
             checked[k] = real_leaf(leaf[k], what)
         return checked
-    raise UnsupportedError(
+    error = LibraryArrayError if is_of_library(leaf) else UnsupportedError
+    raise error(
         f"{what}: expected real numbers, or lists, tuples, dicts and arrays of them; got {kind_of(leaf)}"
         f"{_how_to_differentiate(leaf)}"
     )
+
+
+class LibraryArrayError(UnsupportedError):
+    """An argument is an array of a library other than NumPy, which only the engine `arrays` takes."""
+
+
+def is_of_library(x: object) -> bool:
+    """Whether this is an array of a library other than NumPy."""
+    if isinstance(x, (np.ndarray, np.generic, Carrier, ComplexPair, float, int, type)):
+        return False
+    kind = type(x)
+    if hasattr(kind, "tocsr") and not hasattr(kind, "__array_namespace__"):  # SciPy's sparse arrays
+        return False
+    return any(hasattr(kind, name) for name in ("__array_namespace__", "__array_function__", "__torch_function__"))
 
 
 def _how_to_differentiate(x: object) -> str:
@@ -202,7 +231,7 @@ def _how_to_differentiate(x: object) -> str:
 
 def plain_leaf(what: str, name: str, leaf: Value) -> Value:
     """A leaf of cotangents or tangents: a float, a float array, or numbers of outer levels."""
-    if isinstance(leaf, Array):
+    if isinstance(leaf, Array) or is_of_library(leaf):
         return leaf
     if subclass_of_arrays(leaf):
         expected = f"a plain array, {plain_form(leaf)}"
@@ -247,6 +276,9 @@ def scalar_output(y: Nested, what: str, level: Level | None = None) -> Real:
         _require_level(y, what, level)
         return y
     if isinstance(y, (np.ndarray, Array)) and y.shape == ():
+        if isinstance(y, Array) and y._owner.takes_any:
+            _require_level(y, what, level)
+            return y
         return scalar_output(y[()], what, level)
     if y is None:
         raise OutputError(f"{what} returned None; return the value to differentiate")
@@ -282,7 +314,9 @@ def output_leaves(tree: Tree, what: str, level: Level | None = None) -> list[Val
         raise OutputError(f"{what} returned {nothing}; return the value to differentiate")
     checked: list[Value] = []
     for leaf in tree.leaves:
-        if isinstance(leaf, Array) and leaf.shape:
+        if is_of_library(leaf):  # a constant
+            checked.append(leaf)
+        elif isinstance(leaf, Array) and leaf.shape:
             _require_level(leaf, what, level)
             checked.append(leaf)
         elif isinstance(leaf, np.ndarray) and leaf.ndim:
@@ -324,7 +358,6 @@ def lower(x: Nested, owner: Owner) -> Nested:
 
 
 # ---- operations over containers --------------------------------------------------------------------------------------
-CONTAINERS = (list, tuple, dict)
 
 
 def map_containers(rule: Rule, args: tuple[Nested, ...]) -> Nested:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from numba import types
 
-from contad.engines.tape.variables import Active
+from contad.engines.tape.variables import Active, ActivePair
 from contad.errors import OutputError, UnsupportedError
 
 
@@ -48,10 +48,10 @@ def is_array(kind: Any) -> bool:
 def require_active(position: int, leaf: Leaf) -> None:
     """Raise UnsupportedError unless a leaf of a differentiated argument is a float64 or an array of them."""
     element = leaf.type.dtype if is_array(leaf.type) else leaf.type
-    if element != types.float64:
+    if element not in (types.float64, types.complex128):
         raise UnsupportedError(
-            f"argument {position}: expected float64 numbers, arrays of up to 3 dimensions, or tuples of them, got "
-            f"{leaf.type}; leave it out of argnums, or convert it"
+            f"argument {position}: expected float64 or complex128 numbers, arrays of up to 3 dimensions, or tuples of "
+            f"them, got {leaf.type}; leave it out of argnums, or convert it"
         )
 
 
@@ -59,8 +59,12 @@ def lower(text: str, kind: Any, names: dict[str, Any]) -> str:
     """The expression for a result without its derivatives, owned by the caller."""
 
     def plain(leaf: Leaf) -> str:
+        if isinstance(leaf.type, ActivePair):
+            return f"complex({leaf.text}.real.value, {leaf.text}.imag.value)"
         if isinstance(leaf.type, Active):
             return f"{leaf.text}.value"
+        if is_array(leaf.type) and isinstance(leaf.type.dtype, ActivePair):
+            return f"join_parts(values({leaf.text}.real), values({leaf.text}.imag))"
         if is_array(leaf.type) and isinstance(leaf.type.dtype, Active):
             return f"values({leaf.text})"
         return f"{leaf.text}.copy()" if is_array(leaf.type) else leaf.text
@@ -72,6 +76,11 @@ def require_number(function: str, kind: Any) -> None:
     """Raise OutputError unless the type is that of one number."""
     if isinstance(kind, types.NoneType):
         raise OutputError(f"{function} returned None; return the value to differentiate")
+    if isinstance(kind, (ActivePair, types.Complex)):
+        raise OutputError(
+            f"{function} returned a complex number; return a real one, such as np.abs(z) or z.real, or ask for "
+            "contad.vjp"
+        )
     if not isinstance(kind, (Active, types.Float, types.Integer)):
         one = "of an array of one element return z.sum(); " if is_array(kind) else ""
         raise OutputError(

@@ -25,7 +25,7 @@ from contad.compile.emitting import (
 )
 from contad.compile.machine_code import njit
 from contad.compile.typing_rules import signature as signature_of
-from contad.engines.tape.variables import DUAL, VARIABLE, Active, dual, variable
+from contad.engines.tape.variables import COMPLEX_OF, DUAL, VARIABLE, Active, ActivePair, dual, pair, variable
 
 VARIABLE_BYTES = 24
 
@@ -45,7 +45,7 @@ class ActiveArray(types.Array):
 
 
 def _keep(kind: Any) -> Any:
-    if kind is None or not isinstance(kind.dtype, Active):
+    if kind is None or not isinstance(kind.dtype, (Active, ActivePair)):
         return kind
     return ActiveArray(kind.dtype, kind.ndim, kind.layout, readonly=not kind.mutable, aligned=kind.aligned)
 
@@ -70,7 +70,12 @@ def is_active_array(kind: Any) -> bool:
     return isinstance(kind, types.Array) and isinstance(kind.dtype, Active)
 
 
-def _zeros_of(active: Active) -> Callable[..., Any]:
+def carries(kind: Any) -> bool:
+    """Whether a type is that of an array of variables or duals, or of pairs of them."""
+    return isinstance(kind, types.Array) and isinstance(kind.dtype, (Active, ActivePair))
+
+
+def _zeros_of(active: Active | ActivePair) -> Callable[..., Any]:
     """An njit function that makes an array of constants 0 of a given shape."""
 
     @intrinsic
@@ -98,19 +103,20 @@ def _zeros_of(active: Active) -> Callable[..., Any]:
     return found
 
 
-zeros_of = {VARIABLE: _zeros_of(VARIABLE), DUAL: _zeros_of(DUAL)}
-_zero_variables, _zero_duals = zeros_of[VARIABLE], zeros_of[DUAL]
+zeros_of = {kind: _zeros_of(kind) for kind in (VARIABLE, DUAL, *COMPLEX_OF.values())}
+_zero_duals, _zero_dual_pairs = zeros_of[DUAL], zeros_of[COMPLEX_OF[DUAL]]
 
 
 @intrinsic
-def _array_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
-    """An array of variables in memory that it does not own."""
-    kind = ActiveArray(VARIABLE, len(shape), "C")
+def _array_at(typingctx, address, shape, like):  # type: ignore[no-untyped-def]
+    """An array of variables, or of pairs of them for a complex array `like`, in memory that it does not own."""
+    is_complex = isinstance(like.dtype, types.Complex)
+    kind = ActiveArray(COMPLEX_OF[VARIABLE] if is_complex else VARIABLE, len(shape), "C")
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
         made = make_array(kind)(context, builder)
         lengths = cgutils.unpack_tuple(builder, args[1])
-        size = context.get_constant(types.intp, VARIABLE_BYTES)
+        size = context.get_constant(types.intp, VARIABLE_BYTES * (1 + is_complex))
         strides = [size]
         for length in lengths[:0:-1]:
             strides.insert(0, builder.mul(strides[0], length))
@@ -118,7 +124,7 @@ def _array_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
         populate_array(made, data, lengths, strides if lengths else [], size, None)
         return pack(made)
 
-    return kind(address, shape), codegen
+    return kind(address, shape, like), codegen
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -127,10 +133,20 @@ def lift(x, cell, header, address):  # type: ignore[no-untyped-def]
 
     It takes memory from the caller, because Numba would not free the array if the user's function raises.
     """
-    made = _array_at(address, x.shape)
+    made = _array_at(address, x.shape, x)
     flat = made.reshape(made.size)
     for k, value in enumerate(x.flat):
         flat[k] = variable(value, cell + k, header)
+    return made
+
+
+@njit(**INTERNAL_OPTIONS)
+def lift_pairs(x, cell, header, address):  # type: ignore[no-untyped-def]
+    """The complex array x as pairs of variables of the cells from `cell`, part beside part, likewise."""
+    made = _array_at(address, x.shape, x)
+    flat = made.reshape(made.size)
+    for k, value in enumerate(x.flat):
+        flat[k] = pair(variable(value.real, cell + 2 * k, header), variable(value.imag, cell + 2 * k + 1, header))
     return made
 
 
@@ -142,6 +158,17 @@ def lift_dual(x, x_dot):  # type: ignore[no-untyped-def]
     made = _zero_duals(x.shape)
     for k in np.ndindex(x.shape):
         made[k] = dual(x[k], x_dot[k])
+    return made
+
+
+@njit(**INTERNAL_OPTIONS)
+def lift_dual_pairs(x, of_real, of_imag):  # type: ignore[no-untyped-def]
+    """The complex array x as pairs of duals with these tangents of the parts."""
+    if of_real.shape != x.shape or of_imag.shape != x.shape:
+        raise ValueError("jvp: a tangent must have the shape of its argument")
+    made = _zero_dual_pairs(x.shape)
+    for k in np.ndindex(x.shape):
+        made[k] = pair(dual(x[k].real, of_real[k]), dual(x[k].imag, of_imag[k]))
     return made
 
 

@@ -1,13 +1,14 @@
 """Building `run`: the source text of one derivative at given types, around the rebuilt user function."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 import numba
 from numba import types
 
+import contad.engines.tape.arrays_of_pairs
 import contad.engines.tape.elementwise_loops
 import contad.engines.tape.numpy_decompositions
 import contad.engines.tape.numpy_products
@@ -26,11 +27,12 @@ from contad.engines.tape.active_numbers import (
     require_number,
     require_pair,
 )
-from contad.engines.tape.arrays import VARIABLE_BYTES, ActiveArray, is_active_array
+from contad.engines.tape.arrays import VARIABLE_BYTES, ActiveArray, carries, is_active_array
+from contad.engines.tape.complex_numbers import is_complex
 from contad.engines.tape.new_arrays import replacements
 from contad.engines.tape.rebuild import Rebuilt
 from contad.engines.tape.refusals import refusal, require_settled
-from contad.engines.tape.variables import DUAL, VARIABLE, Active
+from contad.engines.tape.variables import COMPLEX_OF, DUAL, VARIABLE, Active, ActivePair
 from contad.errors import ContadError, UnsupportedError
 from contad.numba_functions.fingerprint import fingerprint
 from contad.numba_functions.request import Request
@@ -43,15 +45,17 @@ import numpy as np
 from contad.compile.machine_code import njit
 
 from contad.engines.tape import conversions, operations
-from contad.engines.tape.arrays import constants_of, copy_in_order, lift, lift_dual, readonly, tangents, values
-from contad.engines.tape.tape_array_records import take_adjoint, take_adjoints
+from contad.engines.tape.arrays import constants_of, copy_in_order, lift, lift_dual, lift_dual_pairs, lift_pairs
+from contad.engines.tape.arrays import readonly, tangents, values
+from contad.engines.tape.tape_array_records import take_adjoint, take_adjoints, take_pairs
 from contad.engines.tape.guard import guard, seed, seed_number
 from contad.engines.tape.tape_sweep import sweep
-from contad.engines.tape.variables import DUAL, VARIABLE, dual, variable
+from contad.engines.tape.variables import COMPLEX_OF, DUAL, VARIABLE, dual, pair, variable
+from contad.kernels.complex_arrays import join_parts
 from contad.memory.arena import ARRAY_RECORD, USED, allocate, arena, release, reserve_adjoints, reserve_cells
 from contad.compile.words import set_word, word
 
-promoted = constants_of[{active}]
+promoted, promoted_complex = constants_of[{active}], constants_of[COMPLEX_OF[{active}]]
 '''
 
 
@@ -130,9 +134,9 @@ class TapeRecipe:
             if isinstance(kind, types.BaseTuple):
                 return types.Tuple([infer_type(x) for x in kind])
             if not is_array(kind):
-                return self.active if is_active else kind
-            if is_active or (promote and kind.dtype == types.float64):
-                return ActiveArray(self.active, kind.ndim, "C")
+                return self.element(kind) if is_active else kind
+            if is_active or (promote and kind.dtype in (types.float64, types.complex128)):
+                return ActiveArray(self.element(kind.dtype), kind.ndim, "C")
             return kind.copy(layout="C", readonly=False) if promote else kind.copy(readonly=True)
 
         def write(leaf: Leaf) -> str:
@@ -141,21 +145,43 @@ class TapeRecipe:
             if not is_array(leaf.type):
                 return leaf.text
             if promote:
+                if leaf.type.dtype == types.complex128:
+                    return f"promoted_complex({leaf.text})"
                 return f"promoted({leaf.text})" if leaf.type.dtype == types.float64 else f"copy_in_order({leaf.text})"
             return f"readonly({leaf.text})"
 
         return infer_type(kind), map_leaves(write, text, kind, self.names)
 
+    def element(self, kind: Any) -> Any:
+        """The active type of a number."""
+        return COMPLEX_OF[self.active] if kind == types.complex128 else self.active
+
     def lift(self, k: int, leaf: Leaf, text: str) -> str:
-        """The expression for an active leaf as a variable or a dual."""
+        """The expression for an active leaf as a variable or a dual, or as a pair of them."""
+        x, is_pair = leaf.text, is_complex(leaf.type)
         if self.active is DUAL:
-            tangent = f"tangents_[{self.request.argnums.index(k)}]{leaf.text.removeprefix(text)}"
-            made = "lift_dual" if is_array(leaf.type) else "dual"
-            return f"{made}({leaf.text}, {tangent})"
-        cell = f"c{self.cells.index((k, leaf.text.removeprefix(text)))}"
+            tangent = f"tangents_[{self.request.argnums.index(k)}]{x.removeprefix(text)}"
+            if is_pair:
+                real, imag = self.parts(tangent)
+                if is_array(leaf.type):
+                    return f"lift_dual_pairs({x}, {real}, {imag})"
+                return f"pair(dual({x}.real, {real}), dual({x}.imag, {imag}))"
+            return f"{'lift_dual' if is_array(leaf.type) else 'dual'}({x}, {tangent})"
+        cell = f"c{self.cells.index((k, x.removeprefix(text)))}"
         if is_array(leaf.type):
-            return f"lift({leaf.text}, {cell}, header, allocation + {VARIABLE_BYTES} * ({cell} - c0))"
-        return f"variable({leaf.text}, {cell}, header)"
+            made = "lift_pairs" if is_pair else "lift"
+            return f"{made}({x}, {cell}, header, allocation + {VARIABLE_BYTES} * ({cell} - c0))"
+        if is_pair:
+            return f"pair(variable({x}.real, {cell}, header), variable({x}.imag, {cell} + 1, header))"
+        return f"variable({x}, {cell}, header)"
+
+    def parts(self, text: str) -> list[str]:
+        """The expressions of the parts of a direction of a complex leaf."""
+        return [f"{text}[{k}]" for k in (0, 1)] if self.request.parts else [f"{text}.real", f"{text}.imag"]
+
+    def pair(self, parts: Sequence[str], kind: Any) -> str:
+        """The expression of what comes for a complex leaf."""
+        return f"{'' if self.request.parts else 'join_parts' if is_array(kind) else 'complex'}({', '.join(parts)})"
 
     @property
     def cells(self) -> list[tuple[int, str]]:
@@ -198,6 +224,15 @@ class TapeRecipe:
         """Statements of forward mode: duals through the function, without an arena."""
 
         def tangent(leaf: Leaf) -> str:
+            if is_complex(leaf.type):
+                real = types.float64
+                if carries(leaf.type):
+                    real = leaf.type.copy(dtype=self.active)
+                elif is_array(leaf.type):
+                    real = leaf.type.copy(dtype=types.float64)
+                elif isinstance(leaf.type, ActivePair):
+                    real = self.active
+                return self.pair([tangent(Leaf(f"{leaf.text}.{x}", real)) for x in ("real", "imag")], leaf.type)
             if isinstance(leaf.type, Active):
                 return f"{leaf.text}.tangent"
             if is_active_array(leaf.type):
@@ -215,7 +250,7 @@ class TapeRecipe:
         """Statements of reverse mode: variables through the function, seeds, a sweep, adjoints of the arguments."""
         request = self.request
         of_leaves = [leaf for k in request.argnums for leaf in leaves(texts[k], request.types[k])]
-        sizes = [f"{leaf.text}.size" if is_array(leaf.type) else "1" for leaf in of_leaves]
+        sizes = [_write_cells(leaf) for leaf in of_leaves]
         run = [f"    c{j + 1} = c{j} + {size}" for j, size in enumerate(sizes)]
         passed = f"({', '.join('0' if x in self.names else x for x in given)},)"  # the code calls functions by name
         parameters = ", ".join(texts)
@@ -255,10 +290,14 @@ class TapeRecipe:
             def gradient(leaf: Leaf) -> str:
                 nonlocal j
                 j += 1
+                lines.append(f"    c{j} = c{j - 1} + {_write_cells(leaf)}")
+                if is_complex(leaf.type) and is_array(leaf.type):
+                    found = f"take_pairs(header, c{j - 1}, {leaf.text}.shape)"
+                    return found if request.parts else f"join_parts(*{found})"
+                if is_complex(leaf.type):
+                    return self.pair([f"take_adjoint(header, c{j - 1}{x})" for x in ("", " + 1")], leaf.type)
                 if not is_array(leaf.type):
-                    lines.append(f"    c{j} = c{j - 1} + 1")
                     return f"take_adjoint(header, c{j - 1})"
-                lines.append(f"    c{j} = c{j - 1} + {leaf.text}.size")
                 return f"take_adjoints(header, c{j - 1}, np.empty({leaf.text}.shape))"
 
             collected.append(map_leaves(gradient, places[k], request.types[k], self.names))
@@ -294,11 +333,21 @@ class TapeRecipe:
         lines = []
         bars = leaves("given[1]", result)
         for leaf, bar in zip(leaves("out", result), bars, strict=True):
-            if isinstance(leaf.type, Active):
-                lines.append(f"    seed_number(header, {leaf.text}.cell, {bar.text})")
-            elif is_active_array(leaf.type):
-                lines.append(f"    seed(header, {leaf.text}, {bar.text})")
+            given = [(leaf.text, bar.text)]
+            if is_complex(leaf.type):
+                given = [*zip((f"{leaf.text}.real", f"{leaf.text}.imag"), self.parts(bar.text), strict=True)]
+            for z, z_bar in given:
+                if isinstance(leaf.type, (Active, ActivePair)):
+                    lines.append(f"    seed_number(header, {z}.cell, {z_bar})")
+                elif carries(leaf.type):
+                    lines.append(f"    seed(header, {z}, {z_bar})")
         return lines
+
+
+def _write_cells(leaf: Leaf) -> str:
+    """The number of cells of an active leaf."""
+    size = f"{leaf.text}.size" if is_array(leaf.type) else "1"
+    return f"2 * {size}" if is_complex(leaf.type) else size
 
 
 # ---- in words --------------------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from numba import typeof, types
 
 from contad.compile.machine_code import njit
 from contad.compile.overloads import overload_by_text
-from contad.engines.tape.arrays import is_active_array
-from contad.engines.tape.variables import Active
+from contad.engines.tape.arrays import carries, is_active_array
+from contad.engines.tape.variables import Active, ActivePair
 from contad.errors import UnsupportedError
 from contad.functions.declared_types import NameCasts, chosen_signature, is_number, place_of, refuse_cast
 from contad.rules.definition import definition_of, factory_of, without_annotations
@@ -24,10 +24,10 @@ _NUMBERS = {"np": np, **{str(t): t for t in types.number_domain}}  # names that 
 
 def plain_type(kind: Any) -> Any:
     """The type in the user's function for the type `kind` of the rebuilt function."""
-    if isinstance(kind, Active):
-        return types.float64
-    if is_active_array(kind):
-        return types.Array(types.float64, kind.ndim, kind.layout, readonly=not kind.mutable)
+    if isinstance(kind, (Active, ActivePair)):
+        return types.float64 if isinstance(kind, Active) else types.complex128
+    if carries(kind):
+        return types.Array(plain_type(kind.dtype), kind.ndim, kind.layout, readonly=not kind.mutable)
     if isinstance(kind, types.BaseTuple) and not isinstance(kind, types.BaseNamedTuple):
         return types.Tuple([plain_type(part) for part in kind])
     return types.unliteral(kind)

@@ -14,7 +14,7 @@ from contad.compile.overloads import add_overload
 from contad.compile.typing_rules import AttributeTemplate, make_callable_template, signature
 from contad.compiled_rules.elementwise_calls import PLAIN
 from contad.engines.tape.operations import register_plain
-from contad.engines.tape.variables import Active
+from contad.engines.tape.variables import COMPLEX_OF, Active, ActivePair
 
 
 def _number(x: Any) -> bool:
@@ -70,6 +70,8 @@ def value(x: Any) -> Any:
 
 @add_overload(value)
 def _value(x: Any) -> Any:
+    if isinstance(x, ActivePair):
+        return lambda x: complex(x.real.value, x.imag.value)
     return (lambda x: x.value) if isinstance(x, Active) else lambda x: x
 
 
@@ -96,27 +98,30 @@ _extremum(min, operator.lt)
 
 # ---- np.float64 and type(x) of a variable: as a function, and as a dtype ---------------------------------------------
 class FloatClass(types.NumberClass):
-    """The type of `np.float64` in a differentiated function: a call with a variable returns that variable."""
+    """The type of `np.float64` or `np.complex128` in a differentiated function: a call with a variable gives one."""
 
-    def __init__(self) -> None:
-        super().__init__(types.float64)
-        self.name = "contad.float64"
+    def __init__(self, made: Any) -> None:
+        super().__init__(made)
+        self.name = f"contad.{made}"
 
 
-FLOAT_CLASS = FloatClass()
+FLOAT_CLASS, COMPLEX_CLASS = FloatClass(types.float64), FloatClass(types.complex128)
 register_model(FloatClass)(models.OpaqueModel)
 
 
 class Float64:
-    """The replacement for np.float64 among the globals of a differentiated function."""
+    """The replacement for np.float64 or np.complex128 among the globals of a differentiated function."""
+
+    def __init__(self, made: FloatClass) -> None:
+        self.made = made
 
 
-float64 = Float64()
+float64, complex128 = Float64(FLOAT_CLASS), Float64(COMPLEX_CLASS)
 
 
 @typeof_impl.register(Float64)
 def _type_of(x: Any, c: Any) -> Any:
-    return FLOAT_CLASS
+    return x.made
 
 
 @lower_constant(FloatClass)
@@ -131,21 +136,17 @@ class _FloatClassAttribute(AttributeTemplate):
     key = FloatClass
 
     def resolve___call__(self, kind: Any) -> Any:
-        """The type of np.float64(x)."""
-        plain = self.context.resolve_getattr(types.NumberClass(types.float64), "__call__")
+        """The type of np.float64(x) or np.complex128(x)."""
+        made = kind.instance_type
+        plain = self.context.resolve_getattr(types.NumberClass(made), "__call__")
 
         def typer(val: Any) -> Any:
-            if isinstance(val, Active):
-                return val
+            if isinstance(val, (Active, ActivePair)):
+                return COMPLEX_OF[val] if made == types.complex128 and isinstance(val, Active) else val
             found = plain.get_call_type(self.context, (val,), {})
             return found.return_type if found is not None else None
 
-        return types.Function(make_callable_template(key=types.float64, typer=typer))
-
-
-@lower_builtin(FloatClass, Active)
-def _same_number(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    return args[0]
+        return types.Function(make_callable_template(key=made, typer=typer))
 
 
 @lower_builtin(FloatClass, types.Any)

@@ -16,8 +16,9 @@ from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload, overload_by_text, stand_in
 from contad.compile.typing_rules import AbstractTemplate, infer_global, signature
 from contad.compiled_rules.elementwise_calls import PLAIN
-from contad.engines.tape.arrays import ActiveArray, is_active_array, zeros_of
-from contad.engines.tape.variables import Active
+from contad.engines.tape.arrays import ActiveArray, carries, zeros_of
+from contad.engines.tape.complex_numbers import meets
+from contad.engines.tape.variables import Active, ActivePair
 from contad.errors import UnsupportedError
 from contad.rules.body import ARITHMETIC, COMPARISONS
 from contad.rules.scalar_rule import rules
@@ -44,13 +45,18 @@ def _declare(function: Any, arity: int, plain: Any) -> None:
             """The type of the result; None where no array of active elements is among the arguments."""
             if kws or len(args) != arity or not any(isinstance(x, types.Array) for x in args):
                 return None
-            if any(isinstance(x, Active) for x in args) or _have_no_axes(args):
+            if any(isinstance(x, (Active, ActivePair)) for x in args) or _have_no_axes(args):
                 return None  # Numba's loops accept none of our scalars; see `_beside_arrays` and `_of_element`
             elements = [x.dtype if isinstance(x, types.Array) else x for x in args]
+            ndim = max(x.ndim for x in args if isinstance(x, types.Array))
+            if meets(*elements):
+                kind = self.context.resolve_value_type(function)
+                found = kind.get_call_type(self.context, tuple(map(types.unliteral, elements)), {}).return_type
+                is_carried = isinstance(found, (Active, ActivePair))
+                return signature((ActiveArray if is_carried else types.Array)(found, ndim, "C"), *args)
             active = next((x for x in elements if isinstance(x, Active)), None)
             if active is None or not all(isinstance(x, (Active, *PLAIN)) for x in elements):
                 return None
-            ndim = max(x.ndim for x in args if isinstance(x, types.Array))
             made = ActiveArray(active, ndim, "C") if plain is None else types.Array(plain, ndim, "C")
             return signature(made, *args)
 
@@ -60,7 +66,7 @@ def _declare(function: Any, arity: int, plain: Any) -> None:
 def _have_no_axes(args: Any) -> bool:
     """Whether an operation on these gives a number: no array has axes, and one has active elements."""
     arrays = [x for x in args if isinstance(x, types.Array)]
-    return all(x.ndim == 0 for x in arrays) and any(is_active_array(x) for x in arrays)
+    return all(x.ndim == 0 for x in arrays) and any(map(carries, arrays))
 
 
 def _is_constant(rule: Any) -> bool:
@@ -89,8 +95,8 @@ def _beside_arrays(text: str, names: dict[str, Any], x: Any, y: Any) -> Any:
     if _have_no_axes((x, y)):
         elements = [f"{name}[()]" if isinstance(t, types.Array) else name for name, t in (("x", x), ("y", y))]
         return [f"return {text.format(*elements)}"], names
-    active = x if isinstance(x, Active) else y
-    if not isinstance(active, Active) or not (isinstance(x, types.Array) or isinstance(y, types.Array)):
+    active = x if isinstance(x, (Active, ActivePair)) else y
+    if not isinstance(active, (Active, ActivePair)) or not (isinstance(x, types.Array) or isinstance(y, types.Array)):
         return None
     first, second = ("point(x)", "y") if active is x else ("x", "point(y)")
     return [f"return {text.format(first, second)}"], names | {"point": _POINT[active]}
@@ -120,6 +126,7 @@ for _rule in rules():
         _declare(_function, _rule.arity, _element)
         if _rule.arity == 1:
             _of_element(_function)
+_declare(np.conjugate, 1, None)
 for _function in _COMPARISONS:
     _declare(_function, 2, types.boolean)
     if isinstance(_function, np.ufunc):
@@ -143,10 +150,10 @@ def _in_place(symbol: Any, ufunc: Any) -> None:
 
     def write(x: Any, y: Any) -> Any:
         """The body of x op= y for arguments of these types."""
-        if isinstance(x, types.Array) and not is_active_array(x) and (isinstance(y, Active) or is_active_array(y)):
+        if isinstance(x, types.Array) and not carries(x) and (isinstance(y, (Active, ActivePair)) or carries(y)):
             # Numba's own typing would fail; either the array is promoted, or the user sees this error
             raise UnsupportedError(f"a variable is written into an array of {x.dtype}, where only plain numbers fit")
-        if not is_active_array(x):
+        if not carries(x):
             return None
         layouts = [a.layout for a in (x, y) if isinstance(a, types.Array)]
         turned = ".T" if layouts.count("F") > layouts.count("C") else ""

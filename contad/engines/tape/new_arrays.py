@@ -3,7 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import TypingError, types
@@ -13,29 +13,23 @@ from contad.compile.overloads import stand_in
 from contad.compile.typing_rules import parse_dtype
 from contad.compiled_rules.callables import NESTED, axes_of, given_types, text_of_array
 from contad.engines.tape.arrays import is_active_array, zeros_of
-from contad.engines.tape.conversions import float64
+from contad.engines.tape.complex_numbers import is_complex, join
+from contad.engines.tape.conversions import complex128, float64
 from contad.engines.tape.elementwise_loops import UFUNCS
 from contad.engines.tape.operations import register
 from contad.engines.tape.rebuild import Rebuilt
-from contad.engines.tape.variables import Active
+from contad.engines.tape.variables import COMPLEX_OF, Active, ActivePair
 from contad.rules.compilable import ARRAY_FUNCTIONS, ArrayFunction, Compilable, is_in_bodies
 
 
-def _is_float(dtype: Any) -> bool:
-    """Whether an argument dtype= asks for floats; its default does."""
-    if dtype is None or isinstance(dtype, (types.NoneType, types.Omitted)):
-        return True
+def _asked(dtype: Any) -> Any:
+    """The type of elements that an argument dtype= asks for."""
     if isinstance(dtype, types.Function):
-        return bool(dtype.typing_key is float)
+        return {float: types.float64, complex: types.complex128}.get(dtype.typing_key)
     found = parse_dtype(dtype)
-    if isinstance(found, types.Float) and found != types.float64:
+    if found in (types.float32, types.complex64):
         raise TypingError(f"an array of {found}, which rounds what is written into it")
-    return isinstance(found, types.Float)
-
-
-def _holds_floats(x: Any) -> bool:
-    """Whether an array has float64 or active elements; float32 arrays stay unchanged."""
-    return isinstance(x, types.Array) and (x.dtype == types.float64 or isinstance(x.dtype, Active))
+    return found
 
 
 def _is_given(dtype: Any) -> bool:
@@ -45,23 +39,37 @@ def _is_given(dtype: Any) -> bool:
 @functools.cache
 def replacements(active: Active) -> dict[Callable[..., Any], Callable[..., Any]]:
     """For each function of NumPy that makes a float array, one that makes an array of active elements in njit."""
-    zeros = zeros_of[active]
+    rooms = Rooms(active)
     makers = {np.zeros: "0.0", np.ones: "1.0", np.empty: "0.0", np.zeros_like: "0.0", np.ones_like: "1.0",
               np.empty_like: "0.0", np.full: "fill_value", np.full_like: "fill_value"}  # fmt: skip
-    made = {plain: _fill(plain, zeros, number) for plain, number in makers.items()}
-    made |= {plain: _convert(plain, zeros) for plain in (np.linspace, np.eye, np.identity)}
-    made |= {np.copy: _copy(zeros), np.array: _array(zeros), np.asarray: _as_array(zeros)}
-    replaced = Replaced(made | UFUNCS | {np.float64: float64}, zeros)
+    made = {plain: _fill(plain, rooms, number) for plain, number in makers.items()}
+    made |= {plain: _convert(plain, zeros_of[active]) for plain in (np.linspace, np.eye, np.identity)}
+    made |= {np.copy: _copy(rooms), np.array: _array(rooms), np.asarray: _as_array(rooms)}
+    replaced = Replaced(made | UFUNCS | {np.float64: float64, np.complex128: complex128})
     replaced |= {f: _in_loops(found, replaced) for f, found in ARRAY_FUNCTIONS.items() if f not in _OWN}
     return replaced
 
 
+class Rooms(NamedTuple):
+    """The functions that make room for elements which carry derivatives."""
+
+    active: Active
+
+    def of(self, *kinds: Any) -> Any:
+        """The one for elements of these types; None if they carry none, as integers and float32."""
+        active = {types.float64: self.active, types.complex128: COMPLEX_OF[self.active]}
+        found = [active.get(kind, kind) for kind in kinds]
+        if not found or not all(isinstance(x, (Active, ActivePair)) for x in found):
+            return None
+        return zeros_of[next((x for x in found if isinstance(x, ActivePair)), found[0])]
+
+    def of_array(self, x: Any) -> Any:
+        """The one for the elements of an array."""
+        return self.of(x.dtype) if isinstance(x, types.Array) else None
+
+
 class Replaced(dict[Any, Any]):
     """The replacements of functions; those of the faces of formulas are made on demand."""
-
-    def __init__(self, known: dict[Any, Any], zeros: Any) -> None:
-        super().__init__(known)
-        self.zeros = zeros
 
     def __contains__(self, function: object) -> bool:
         if is_in_bodies(function) and not super().__contains__(function):
@@ -72,6 +80,7 @@ class Replaced(dict[Any, Any]):
 
 
 _OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_BY_PARTS = (np.cumsum, np.diff, np.ediff1d, np.trace, np.diag, np.repeat)  # functions linear in their first argument
 _OWN = (np.prod, np.var, np.std, np.sort, np.diag)  # the tape computes these itself
 
 
@@ -85,7 +94,11 @@ def _in_loops(function: ArrayFunction | Compilable, replaced: Replaced) -> Calla
         """The call of the body for arguments of these types."""
         if any(isinstance(x, types.UnicodeType) for x in args):
             return None  # Numba asks again with the literal string
-        active = any(map(holds_active if is_face else is_active, args))
+        if function.numpy in _BY_PARTS and isinstance(getattr(args[0], "dtype", None), ActivePair):
+            first, *rest = parameters
+            calls = (f"again({', '.join([f'{first}.{part}', *rest])})" for part in ("real", "imag"))
+            return [f"return join({', '.join(calls)})"], {"again": made, "join": join}
+        active = any(map(holds_active if is_face else is_active, args)) and not any(map(is_complex, args))
         ndims = tuple(map(axes_of, given_types(args))) if is_face else _given_axes(function.signature, args)
         body = function.body(ndims) if active else function.numpy
         if body is None:
@@ -98,7 +111,8 @@ def _in_loops(function: ArrayFunction | Compilable, replaced: Replaced) -> Calla
         known = {"body": body, "as_array": replaced.get(np.array)}
         return [f"return body({', '.join(passed[: len(ndims)])})"], known
 
-    return stand_in(function.numpy, str(function.signature)[1:-1], write)
+    made: Callable[..., Any] = stand_in(function.numpy, str(function.signature)[1:-1], write)
+    return made
 
 
 def is_active(kind: Any) -> bool:
@@ -127,7 +141,7 @@ def _compile(body: Any, replaced: Replaced) -> Any:
     return Rebuilt(njit(**_OPTIONS)(body), replaced).dispatcher
 
 
-def _fill(plain: Any, zeros: Any, number: str) -> Callable[..., Any]:
+def _fill(plain: Any, rooms: Rooms, number: str) -> Callable[..., Any]:
     """The replacement of np.zeros and the like: for a shape or an array, filled with a number or an argument."""
     is_like, is_full = plain.__name__.endswith("_like"), number == "fill_value"
     first, shape = ("x", "x.shape") if is_like else ("shape", "shape")
@@ -138,25 +152,26 @@ def _fill(plain: Any, zeros: Any, number: str) -> Callable[..., Any]:
         """The body for arguments of these types."""
         *filled, dtype = others
         if _is_given(dtype):
-            makes = _is_float(dtype)
+            zeros = rooms.of(_asked(dtype))
         elif is_like:
-            makes = _holds_floats(x)
+            zeros = rooms.of_array(x)
         else:
-            makes = all(isinstance(kind, Active) or kind == types.float64 for kind in filled)
-        if makes:
+            zeros = rooms.of(*(filled or [types.float64]))
+        if zeros is not None:
             return [f"made = zeros({shape})", *fill, "return made"], {"zeros": zeros}
-        if any(isinstance(kind, Active) for kind in (x, *filled)):
+        if any(isinstance(kind, (Active, ActivePair)) for kind in (x, *filled)):
             return None
         return [f"return plain({given}{', dtype' * _is_given(dtype)})"], {"plain": plain}
 
     return stand_in(plain, f"{given}, dtype=None", write)
 
 
-def _copy(zeros: Any) -> Callable[..., Any]:
+def _copy(rooms: Rooms) -> Callable[..., Any]:
     """The replacement of np.copy."""
 
     def write(a: Any) -> Any:
-        if not _holds_floats(a):
+        zeros = rooms.of_array(a)
+        if zeros is None:
             return ["return np.copy(a)"], {"np": np}
         return ["made = zeros(a.shape)", f"made[{'...' if a.ndim else '()'}] = a{'' if a.ndim else '[()]'}",
                 "return made"], {"zeros": zeros}  # fmt: skip
@@ -177,7 +192,7 @@ def _convert(plain: Any, zeros: Any) -> Callable[..., Any]:
     return stand_in(plain, "*args", write)
 
 
-def _array(zeros: Any) -> Callable[..., Any]:
+def _array(rooms: Rooms) -> Callable[..., Any]:
     """The replacement of np.array."""
 
     def write(object: Any, dtype: Any) -> Any:
@@ -187,12 +202,17 @@ def _array(zeros: Any) -> Callable[..., Any]:
             items = [element.dtype] if isinstance(element, types.List) else list(element)
             if not items:
                 return None
-            element, depth = next((x for x in items if isinstance(x, Active)), items[0]), depth + 1
-        shape = ""
-        if isinstance(element, types.Array) and depth == 0:
-            if _holds_floats(element) and _is_float(dtype):
-                shape, lines = "object.shape", ["made[...] = object"]
-        elif (isinstance(element, Active) or element == types.float64) and _is_float(dtype) and depth <= 2:
+            first = (x for kind in (ActivePair, types.Complex, Active) for x in items if isinstance(x, kind))
+            element, depth = next(first, items[0]), depth + 1
+        shape, asked = "", [_asked(dtype)] if _is_given(dtype) else []
+        zeros = rooms.of_array(element) if isinstance(element, types.Array) else rooms.of(element, *asked)
+        if asked and (rooms.of(*asked) is None or (is_complex(element) and not is_complex(asked[0]))):
+            zeros = None
+        if zeros is None:
+            pass
+        elif isinstance(element, types.Array) and depth == 0:
+            shape, lines = "object.shape", ["made[...] = object"]
+        elif not isinstance(element, types.Array) and depth <= 2:
             shape = ("()", "len(object)", "(len(object), len(object[0]))")[depth]
             lines = list(_assignments(object, "object", ""))
         if shape:
@@ -202,12 +222,12 @@ def _array(zeros: Any) -> Callable[..., Any]:
     return stand_in(np.array, "object, dtype=None", write)
 
 
-def _as_array(zeros: Any) -> Callable[..., Any]:
+def _as_array(rooms: Rooms) -> Callable[..., Any]:
     """The replacement of np.asarray: a new array for a number, anything else as in NumPy."""
-    make = _array(zeros)
+    make = _array(rooms)
 
     def write(a: Any, dtype: Any) -> Any:
-        if isinstance(a, Active) or a == types.float64:
+        if rooms.of(a) is not None:
             return ["return make(a, dtype)"], {"make": make}
         return [f"return np.asarray(a{', dtype' * _is_given(dtype)})"], {"np": np}
 

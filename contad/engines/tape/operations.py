@@ -158,7 +158,7 @@ def _call(context: Any, builder: Any, function: Any, kinds: list[Any], args: lis
     return implementation(builder, cast), found.return_type
 
 
-MAKERS.update(zeros_of)
+MAKERS.update((kind, zeros) for kind, zeros in zeros_of.items() if isinstance(kind, Active))
 _SQUARE = rule("square")
 _registered: set[ScalarRule] = set()
 for _rule in rules():

@@ -16,7 +16,7 @@ from contad.compile.machine_code import njit
 from contad.compiled_rules.user_rules import REBUILT
 from contad.engines.tape.casts import with_casts, with_signature
 from contad.engines.tape.operations import register
-from contad.engines.tape.rule_records import register_user_rule
+from contad.engines.tape.rule_records import register_holomorphic, register_user_rule
 from contad.errors import UnsupportedError
 from contad.functions.declared_types import signatures
 from contad.functions.transformed import Decorated
@@ -103,6 +103,8 @@ class Rebuilt:
             pass
         if isinstance(value, ScalarRule):
             register(value)
+            if value.holomorphic:
+                register_holomorphic(value)
         elif isinstance(value, WithParts):
             register_user_rule(value)
         elif isinstance(value, Decorated):

@@ -199,6 +199,13 @@ def take_adjoints(header, first, made):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
+def take_pairs(header, first, shape):  # type: ignore[no-untyped-def]
+    """Move the adjoints of pairs, whose cells begin at `first`, into an array for each part, and leave zeros."""
+    both = take_adjoints(header, first, np.empty(shape + (2,)))  # noqa: RUF005  (Numba)
+    return both[..., 0].copy(), both[..., 1].copy()
+
+
+@njit(**INTERNAL_OPTIONS)
 def place_of_saved(header, first, start):  # type: ignore[no-untyped-def]
     """The address of saved number `start`, where the records of saved numbers begin at `first`."""
     return word(header, RECORDS) + 8 * (NUMBERS * first + start)

@@ -28,7 +28,25 @@ class Active(types.Type):
 
     def unify(self, typingctx: Any, other: Any) -> Any:
         """A name that holds a constant on one path and a variable on another holds a variable."""
+        if isinstance(other, types.Complex):
+            return COMPLEX_OF[self]
         return self if isinstance(other, PLAIN) else None
+
+
+class ActivePair(types.Type):
+    """A complex number: a pair of real ones that carry derivatives, its parts. Real and plain ones convert to it."""
+
+    def __init__(self, part: Active) -> None:
+        super().__init__(f"contad.complex of {part.name}")
+        self.part = part
+
+    def can_convert_from(self, typingctx: Any, other: Any) -> Any:
+        """Constants and real numbers convert."""
+        return Conversion.safe if other == self.part or isinstance(other, (*PLAIN, types.Complex)) else None
+
+    def unify(self, typingctx: Any, other: Any) -> Any:
+        """A name that holds another number on one path holds a complex number."""
+        return self if self.can_convert_from(typingctx, other) is not None else None
 
 
 class Variable(Active):
@@ -47,6 +65,7 @@ class DualNumber(Active):
 
 VARIABLE = Variable()
 DUAL = DualNumber()
+COMPLEX_OF: dict[Any, ActivePair] = {part: ActivePair(part) for part in (VARIABLE, DUAL)}
 
 
 @register_model(Variable)
@@ -66,6 +85,16 @@ class _DualModel(models.StructModel):
         super().__init__(dmm, fe_type, [("value", types.float64), ("tangent", types.float64)])
 
 
+@register_model(ActivePair)
+class _PairModel(models.StructModel):
+    """The memory layout of a complex number."""
+
+    def __init__(self, dmm: Any, fe_type: Any) -> None:
+        super().__init__(dmm, fe_type, [("real", fe_type.part), ("imag", fe_type.part)])
+
+
+make_attribute_wrapper(ActivePair, "real", "real")
+make_attribute_wrapper(ActivePair, "imag", "imag")
 for _name, _type in (("value", Variable), ("cell", Variable), ("value", DualNumber), ("tangent", DualNumber)):
     make_attribute_wrapper(_type, _name, _name)
 
@@ -76,6 +105,17 @@ for _name, _type in (("value", Variable), ("cell", Variable), ("value", DualNumb
 def _constant(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) -> Any:
     made = cgutils.create_struct_proxy(toty)(context, builder)  # the other fields are zero
     made.value = context.cast(builder, value, fromty, types.float64)
+    return pack(made)
+
+
+@lower_cast(types.Any, ActivePair)
+def _as_pair(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) -> Any:
+    parts, kind = [value, context.get_constant(types.float64, 0.0)], [fromty, types.float64]
+    if isinstance(fromty, types.Complex):
+        number = context.make_complex(builder, fromty, value)
+        parts, kind = [number.real, number.imag], [fromty.underlying_float] * 2
+    made = cgutils.create_struct_proxy(toty)(context, builder)
+    made.real, made.imag = (context.cast(builder, x, t, toty.part) for x, t in zip(parts, kind, strict=True))
     return pack(made)
 
 
@@ -90,6 +130,20 @@ def variable(typingctx, value, cell, arena):  # type: ignore[no-untyped-def]
 def dual(typingctx, value, tangent):  # type: ignore[no-untyped-def]
     """A dual number."""
     return DUAL(types.float64, types.float64), _assemble
+
+
+@intrinsic
+def pair(typingctx, x, y):  # type: ignore[no-untyped-def]
+    """A complex number of real parts, one of which carries a derivative."""
+    part = x if isinstance(x, Active) else y
+    if not isinstance(part, Active) or not all(isinstance(t, (Active, *PLAIN)) for t in (x, y)):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        parts = (context.cast(builder, v, t, part) for v, t in zip(args, signature.args, strict=True))
+        return _assemble(context, builder, signature, parts)
+
+    return COMPLEX_OF[part](x, y), codegen
 
 
 def _assemble(context: Any, builder: Any, signature: Any, args: Any) -> Any:

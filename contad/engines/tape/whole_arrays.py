@@ -12,10 +12,11 @@ from numba import types
 from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload, add_overload_method
 from contad.compile.typing_rules import parse_dtype
-from contad.engines.tape.arrays import ActiveArray, is_active_array, values, zeros_of
+from contad.engines.tape.arrays import ActiveArray, carries, is_active_array, values, zeros_of
+from contad.engines.tape.complex_numbers import meets
 from contad.engines.tape.conversions import value
 from contad.engines.tape.elementwise_loops import UFUNCS
-from contad.engines.tape.variables import Active
+from contad.engines.tape.variables import COMPLEX_OF, Active, ActivePair
 
 _OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # other options follow the caller
 
@@ -69,7 +70,7 @@ def _reduction(name: str, whole: Callable[..., Any]) -> None:
     whole = njit(**_OPTIONS)(whole)
 
     def typing(a: Any) -> Any:
-        return (lambda a: whole(a)) if is_active_array(a) else None
+        return (lambda a: whole(a)) if (carries if name in ("prod", "mean") else is_active_array)(a) else None
 
     add_overload(getattr(np, name))(typing)
     if hasattr(np.ndarray, name):
@@ -85,7 +86,7 @@ _reduction("amin", _min)
 
 def _sum_typing(a: Any, axis: Any = None) -> Any:
     """np.sum of an array, or along a constant axis."""
-    if not is_active_array(a):
+    if not carries(a):
         return None
     if axis is None or isinstance(axis, (types.NoneType, types.Omitted)):
         return lambda a, axis=None: _whole_sum(a)
@@ -187,8 +188,17 @@ def _round(a: Any, decimals: Any = 0, out: Any = None) -> Any:
 def _as_type(a: Any, dtype: Any) -> Any:
     """Floats stay active; integers and booleans are plain."""
     kind = parse_dtype(dtype)
+    if kind == types.complex128:
+        zeros = zeros_of[COMPLEX_OF.get(a.dtype, a.dtype)]
+
+        def as_complex(a: Any, dtype: Any) -> Any:
+            made = zeros(a.shape)
+            made[...] = a
+            return made
+
+        return as_complex
     if kind == types.float64:
-        return lambda a, dtype: a.copy()
+        return (lambda a, dtype: a.copy()) if is_active_array(a) else None
     if not isinstance(kind, (types.Integer, types.Boolean)):
         return None
     return lambda a, dtype: values(a).astype(dtype)
@@ -197,10 +207,13 @@ def _as_type(a: Any, dtype: Any) -> Any:
 @add_overload(np.where)
 def _where(condition: Any, x: Any, y: Any) -> Any:
     """np.where; it broadcasts both sides to the shape of the result."""
-    active = next((a for a in (x, y) if is_active_array(a)), None)
-    active = active.dtype if active else next((a for a in (x, y) if isinstance(a, Active)), None)
+    elements = [getattr(a, "dtype", a) for a in (x, y)]
+    active = next((a for a in elements if isinstance(a, ActivePair)), None)
+    active = active or next((a for a in elements if isinstance(a, Active)), None)
     if active is None:
         return None
+    if meets(*elements):
+        active = COMPLEX_OF.get(active, active)
     if not any(isinstance(a, types.Array) for a in (condition, x, y)):
         return lambda condition, x, y: x if condition else y
     zeros = zeros_of[active]

@@ -13,7 +13,7 @@ import pkgutil
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from contad.kernels.rows.row_tables import MATRIX_ROWS, MatrixRow, RowPart, find_part
+from contad.kernels.rows.row_tables import MATRIX_ROWS, PAIR_ROWS, MatrixRow, RowPart, find_part
 
 # the names in rows for parameters that have other names, or that are pairs
 MEANINGS = {"A": ("a",), "trans": ("transposed",), "c_and_lower": ("c", "lower"), "l_and_u": ("lower", "upper")}
@@ -67,7 +67,7 @@ def _call(text: str, row: str, checks: str = "", **facts: Any) -> RowCall:
     given = ast.parse(f"def f({parameters}): pass").body[0].args  # type: ignore[attr-defined]
     names, defaults = [x.arg for x in given.args], [ast.literal_eval(x) for x in given.defaults]
     known = dict(zip(names, [...] * (len(names) - len(defaults)) + defaults, strict=True))
-    return RowCall(path, known, tuple(results.split(", ")), MATRIX_ROWS[row], checks, **facts)
+    return RowCall(path, known, tuple(results.split(", ")), (MATRIX_ROWS | PAIR_ROWS)[row], checks, **facts)
 
 
 def _numpy(
@@ -111,4 +111,16 @@ ROW_CALLS = {call.name: call for call in (
            "positive_banded_solution", "check_half_band(ab.shape, b.shape)", finite=("ab", "b"), reads_all=False,
            lanes="right"),
     _scipy("expm(A) -> exponential", "expm", "check_square(a)", lanes="all"),
+    *(_call(f"contad.kernels.fourier_lines.{text}", text.partition("(")[0], lanes="all") for text in (
+        "fourier(a, b, scale, inverse) -> real, imag", "half_fourier(a, scale, inverse, count) -> real, imag",
+        "real_fourier(a, b, scale, inverse, count) -> z", "cosines(a, kind, norm, sine, orthogonal) -> z",
+    )),
+    *(_call(f"contad.kernels.complex_matrices.{text}", text.partition("(")[0], **facts) for text, facts in (
+        ("complex_det(a, b) -> real, imag", {"checks": "require_square(a)"}),
+        ("complex_slogdet(a, b) -> real, imag, log", {"checks": "require_square(a)", "is_finite": False}),
+        ("complex_eigh(a, b) -> w, real, imag", {"checks": "require_square(a)", "reads_all": False}),
+        ("complex_eig(a, b) -> w_real, w_imag, real, imag", {"checks": "require_square(a)"}),
+        ("complex_svd(a, b) -> u_real, u_imag, s, real, imag", {"reads_all": False}),
+        ("complex_qr(a, b) -> q_real, q_imag, real, imag", {"reads_all": False}),
+    )),
 )}  # fmt: skip

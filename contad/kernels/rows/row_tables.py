@@ -166,6 +166,20 @@ MATRIX_ROWS = ROWS | {row.name: row for row in (
     _row("least_squares_rows", "lstsq: a(m, n), b(m, k), rcond() -> x(n, k), squares(k), s(p), rank()"),
 )}  # fmt: skip
 
+# rows on pairs of a real and an imaginary part, which only generated source calls
+PAIR_ROWS = {row.name: row for row in (
+    _row("fourier_rows", "fourier: a(m, n), b(m, n), scale(), inverse? -> real(m, n), imag(m, n)"),
+    _row("fourier_rows", "half_fourier: a(m, n), scale(), inverse?, count -> real(m, count), imag(m, count)"),
+    _row("fourier_rows", "real_fourier: a(m, n), b(m, n), scale(), inverse?, count -> z(m, count)"),
+    _row("fourier_rows", "cosines: a(m, n), kind, norm, sine?, orthogonal? -> z(m, n)"),
+    _row("complex_rows", "complex_det: a(n, n), b(n, n) -> real(), imag()"),
+    _row("complex_rows", "complex_slogdet: a(n, n), b(n, n) -> real(), imag(), log()"),
+    _row("complex_rows", "complex_eigh: a(n, n), b(n, n) -> w(n), real(n, n), imag(n, n)"),
+    _row("complex_rows", "complex_eig: a(n, n), b(n, n) -> w_real(n), w_imag(n), real(n, n), imag(n, n)"),
+    _row("complex_rows", "complex_svd: a(m, n), b(m, n) -> u_real(m, p), u_imag(m, p), s(p), real(p, n), imag(p, n)"),
+    _row("complex_rows", "complex_qr: a(m, n), b(m, n) -> q_real(m, p), q_imag(m, p), real(p, n), imag(p, n)"),
+)}  # fmt: skip
+
 
 # ---- operations along lines ------------------------------------------------------------------------------------------
 _ELEMENTS, _LINES = "m * n * k", "m * k"

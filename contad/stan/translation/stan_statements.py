@@ -273,12 +273,14 @@ class StanStatements:
 # ---- questions about statements --------------------------------------------------------------------------------------
 def _inside(part: Any) -> Iterator[Any]:
     """This piece of a program and all pieces in it."""
-    yield part
-    if isinstance(part, Statement):
-        yield from _inside(part.parts)
-    elif isinstance(part, list | tuple):
-        for piece in part:
-            yield from _inside(piece)
+    waiting = [part]
+    while waiting:
+        piece = waiting.pop()
+        yield piece
+        if isinstance(piece, Statement):
+            waiting.append(piece.parts)
+        elif isinstance(piece, list | tuple):
+            waiting.extend(reversed(piece))
 
 
 def names_in(part: Any) -> set[str]:

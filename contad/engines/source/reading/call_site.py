@@ -38,7 +38,7 @@ class CallSite:
 
     def again(self, function: Any, *arguments: Any, **keywords: Any) -> Any:
         """The result of another function, as if it were called here."""
-        return READERS[function](self.with_arguments(*arguments, **keywords))
+        return self.reader.library(function, self.with_arguments(*arguments, **keywords))
 
     def with_arguments(self, *arguments: Any, **keywords: Any) -> "CallSite":
         """The same call with other arguments."""
@@ -128,6 +128,7 @@ class CallSite:
 
 # ---- functions with special readers ----------------------------------------------------------------------------------
 READERS: dict[Any, Callable[[CallSite], Any]] = {}  # by function
+COMPLEX_READERS: dict[Any, Callable[[CallSite], Any]] = {}  # those of calls with complex arguments
 METHODS: dict[str, Callable[[CallSite], Any]] = {}  # by name of the array method; the array is the first argument
 
 

@@ -20,7 +20,14 @@ from contad.engines.source.ir.ssa import (
 )
 from contad.engines.source.ir.walks import around, leaves, like, walk
 from contad.engines.source.planning.parts import divide
-from contad.engines.source.reading import joining_calls, matrix_calls, numpy_calls, shape_calls  # noqa: F401  (readers)
+from contad.engines.source.reading import (  # noqa: F401  (readers)
+    complex_matrix_calls,
+    fourier_calls,
+    joining_calls,
+    matrix_calls,
+    numpy_calls,
+    shape_calls,
+)
 from contad.engines.source.reading.appended_arrays import AppendedArray
 from contad.engines.source.reading.call_reader import CallReader
 from contad.engines.source.reading.declared_names import cast, cast_arguments, cast_declared
@@ -50,6 +57,7 @@ def _begin_reading(progress: Progress, most: int) -> Reader:
     reader.expression, reader.condition = expressions.expression, expressions.condition
     reader.binary, reader.define = expressions.binary, expressions.define
     reader.subscript, reader.inline = subscripts.subscript, calls.inline
+    reader.library = calls.library_function
     reader.statements, reader.assign = statements.statements, statements.assign
     reader.loop, reader.items = statements.loop, statements.items
     return reader

@@ -70,7 +70,7 @@ class _MatrixReader:
     def compute_row(self, call: RowCall, operands: list[Value], options: dict[str, Value] | None = None) -> Any:
         """Add the operation of a row, and return the results of the function."""
         row, given = call.row, options or {}
-        made = {x.name: self._room(call, x, operands) for x in row.results if x.shape}
+        made = {x.name: self._room(call, x, operands, given) for x in row.results if x.shape}
         numbers = [x.name for x in row.results if not x.shape]
         read = [*operands, *given.values()]
         found = self.compute(known.FUNCTIONS[call.name], read, [*made.values()], (FLOAT,) * len(numbers))
@@ -78,7 +78,7 @@ class _MatrixReader:
         returned = [given[x] if isinstance(x, str) else made[x.name] for x in call.results()]
         return tuple(returned) if len(returned) > 1 else returned[0]
 
-    def _room(self, call: RowCall, part: RowPart, operands: list[Value]) -> Value:
+    def _room(self, call: RowCall, part: RowPart, operands: list[Value], options: dict[str, Value]) -> Value:
         """A new array for a part of the result; if it is the only part, it may have the shape of an operand."""
         row, a, is_only = call.row, operands[0], len(call.row.results) == 1
         hint = call.returned[0] if is_only else part.name
@@ -86,6 +86,7 @@ class _MatrixReader:
             if is_only and x.shape == part.shape:
                 return self.room_for(operand, hint)
         sizes = dict(reversed([*zip(row.operands[0].shape, self.shape(a), strict=True)]))  # n is the rows of a square a
+        sizes |= options
         return self.new(*(self.shorter(a) if x == "p" else sizes[x] for x in part.shape), hint=hint)
 
     def number(self, given: Any, otherwise: float) -> Value:

@@ -117,13 +117,12 @@ class _KernelTexts:
         """Statements for sizes and options, from the shape of an adjoint or from kept values."""
         found = {x: f"{part.name}_bar.shape[{i}]" for part in self.measured for i, x in enumerate(part.shape)}
         lines = [f"{x} = {found[x]}" for x in SIZES if x in found]
-        lines += [f"{x} = n" for x in SIZES if x not in found and x not in self.sizes]
         if self.words:
             before = " - ".join(["top", *(f"({write_size(x)})" for x in self.wide), str(len(self.words))])
             lines.append(f"words = kept_matrix(work, {before}, 1, {len(self.words)})[0]")
             lines += [f"{x} = {f'words[{i}] != 0.0' if x in self.row.flags else f'int(words[{i}])'}"
                       for i, x in enumerate(self.words)]  # fmt: skip
-        return lines
+        return [*lines, *(f"{x} = n" for x in SIZES if x not in found and x not in self.sizes)]
 
     def _find_kept(self, part: RowPart, name: str) -> str:
         rows, columns = ("1", *part.shape) if len(part.shape) == 1 else part.shape or ("1", "1")

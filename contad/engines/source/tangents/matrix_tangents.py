@@ -10,8 +10,9 @@ from contad.engines.source.ir.runtime_functions import NORM, MatrixFunction
 from contad.engines.source.ir.ssa import Kind, MatrixCall, SourceFunction, Value, View
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.frontend import read
-from contad.engines.source.tangents import matrix_formulas as formulas
+from contad.engines.source.tangents import complex_formulas, matrix_formulas as formulas
 from contad.engines.source.tangents.appending import Appender
+from contad.errors import UnsupportedError
 from contad.functions.python_copy import Flags
 
 
@@ -52,8 +53,14 @@ class MatrixTangents:
 
 def find_formula(function: MatrixFunction) -> Callable[..., Any]:
     """The formula of a function."""
-    found: Callable[..., Any] = getattr(formulas, function.name)
-    return found
+    found = getattr(formulas, function.name, None) or getattr(complex_formulas, function.name, None)
+    if found is None:
+        name = function.name.removeprefix("complex_")
+        raise UnsupportedError(
+            f"np.linalg.{name} of a complex matrix: it has no tangents in compiled code; call it outside of njit"
+        )
+    made: Callable[..., Any] = found
+    return made
 
 
 @functools.cache

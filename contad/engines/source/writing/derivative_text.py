@@ -68,6 +68,7 @@ class DerivativeWriter:
         memory: bool = False,
         out: bool = False,
         optional_value: bool = False,
+        in_parts: bool = False,
     ) -> None:
         """Plan the derivative of a function; with `fuse`, loops may reverse each iteration at once.
 
@@ -80,12 +81,14 @@ class DerivativeWriter:
 
         With `memory`, `run` takes the memory of `contad.kernels.recalled_values`.
 
+        With `in_parts`, complex numbers in directions, and in what comes for them, are pairs.
+
         With `optional_value`, `run` may take a flag that asks for the value; `asks_value` is set if it does.
 
         With `lanes` > 1, the derivative takes several directions or cotangents at once; raises UnsupportedError if an
         operation cannot.
         """
-        self.mode = mode
+        self.mode, self.in_parts = mode, in_parts
         self.wanted = [function.parameters[k] for k in argnums] if mode not in FORWARD else []
         self.differentiated = function.returned[0] if has_aux or mode == "hvp" else function.returned
         if mode in FORWARD:
@@ -160,6 +163,7 @@ class DerivativeWriter:
         for x in called:
             self.writer.rules |= x.writer.rules
         loops = self.reverse_sweep.forward_sweep.shared.loops
+        draft.arrays = self.constants()
         draft.loops, draft.called = loops, {f.name: f for f, _ in functions}
         draft.tables = {f.name: x.adjoints.names for f, x in made}
         optimise(draft)
@@ -193,7 +197,7 @@ class DerivativeWriter:
             tree = tree.array
             if self.mode == "vjp":
                 seed = expression("seed.reshape(1)", seed=seed)
-        if isinstance(tree, Complex):
+        if isinstance(tree, Complex) and not self.in_parts:
             self._seed(tree.real, expression("seed.real", seed=seed))
             self._seed(tree.imag, expression("seed.imag", seed=seed))
         elif isinstance(tree, tuple):
@@ -247,7 +251,7 @@ class DerivativeWriter:
 
     def _gradient(self, tree: Any) -> ast.expr:
         if isinstance(tree, tuple):
-            return self._tuple(tree, self._gradient)
+            return self._tuple(tree, self._gradient, self.in_parts)
         if not isinstance(tree, Value):
             return number(None)
         if tree.is_array and tree not in self.adjoints.active:
@@ -255,14 +259,14 @@ class DerivativeWriter:
         has_bar = tree.is_array or tree in self.adjoints.begun
         return name(self.adjoints.bar(tree)) if has_bar else number(0.0)
 
-    def _tuple(self, tree: tuple[Any, ...], write: Callable[[Any], ast.expr]) -> ast.expr:
+    def _tuple(self, tree: tuple[Any, ...], write: Callable[[Any], ast.expr], in_parts: bool) -> ast.expr:
         """A tuple of the same class as `tree`; a 0-dimensional array for a `Point`."""
         if isinstance(tree, Point):
             return expression("x.reshape(())", x=write(tree.array))
         parts, cls = [write(part) for part in tree], class_of_names(tree)
-        if isinstance(tree, Complex):
+        if isinstance(tree, Complex) and not in_parts:
             return call("join_parts" if tree.real.is_array else "complex", parts)
-        if cls is None:
+        if cls is None or isinstance(tree, Complex):
             return tuple_of(parts)
         known = next((known for known, x in self.function.callables.items() if x is cls), "")
         if not known:
@@ -270,9 +274,9 @@ class DerivativeWriter:
             self.function.callables[known] = cls
         return call(known, parts)
 
-    def _write_returned(self, tree: Any) -> ast.expr:
+    def _write_returned(self, tree: Any, in_parts: bool = False) -> ast.expr:
         if isinstance(tree, tuple):
-            return self._tuple(tree, self._write_returned)
+            return self._tuple(tree, lambda part: self._write_returned(part, in_parts), in_parts)
         return copy_of(tree, self.lanes) if tree.is_array else self.writer.text(tree)
 
     def _results(self) -> list[ast.expr]:
@@ -283,7 +287,7 @@ class DerivativeWriter:
             has_aux = returned is not self.differentiated
             return [self._write_returned(returned[1]), grads] if has_aux else [grads]
         if self.mode in FORWARD:
-            return [self._write_returned(returned[1]), self._write_returned(returned[0])]
+            return [self._write_returned(returned[1]), self._write_returned(returned[0], self.in_parts)]
         if self.mode == "hvp":
             return [self._as_float(returned[1]), grads]
         value = self._as_float(self.differentiated)

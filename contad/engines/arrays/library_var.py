@@ -1,0 +1,366 @@
+"""Variables of the engine `arrays`: (array of any library, cell), with NumPy's and Python's protocols."""
+
+import inspect
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.engines.arrays.libraries import Library
+from contad.engines.arrays.movements import CLEARING, EMBEDDING, INDEXING, MOVEMENTS, Movement
+from contad.errors import UnsupportedError
+from contad.protocols.array_protocols import array_ufunc, install_arrays
+from contad.protocols.number_protocols import CONSTANTS
+from contad.rules.array_rule import _by_ufunc as _array_rules
+from contad.rules.numpy_functions import entry_of, find_exported_name, written_for
+from contad.rules.scalar_rule import ScalarRule, owner_of, rule_of_ufunc
+from contad.variables.array import Array, View, numbers_in, require_no_inner
+from contad.variables.number import Carrier, Number, map_numbers, peek
+from contad.variables.open_types import ArrayValue, Function, Key, Nested, Option, Options, Value
+from contad.variables.trees import is_of_library
+
+
+class LibraryVar(Array):
+    """An array of any library, without axes too, and its cell in the list of adjoints."""
+
+    __slots__ = ("_cell", "_library")
+    kind = "array variable"
+    _cell: int
+    _library: Library
+    _move_of_view: Any = None  # of a view: the movement, its arguments and its options
+
+    # ---- the parts ---------------------------------------------------------------------------------------------------
+    def _sync_parts(self) -> "LibraryVar":
+        owner = self._owner
+        if owner.ended is not None or not owner.is_here():
+            owner.check_usable("an array")
+        if self._move_of_view is not None:
+            parent: Any = self._parent
+            parent._sync_parts()
+            if parent._version != self._seen:  # somebody has written to the parent
+                again = owner.perform(self._move_of_view[0], parent, *self._move_of_view[1:])
+                self._value, self._cell, self._seen = again._value, again._cell, parent._version
+                self._version += 1
+        return self
+
+    def operand(self) -> tuple[int, tuple[int, ...], Any]:
+        """The cell, the shape and the dtype, for a continuation."""
+        value = self._value
+        return (self._cell, (), None) if value.__class__ is float else (self._cell, tuple(value.shape), value.dtype)
+
+    def as_gradient(self, d: Value) -> Value:
+        """A cotangent of this variable in its type, dtype and shape; zeros for None."""
+        value, library = self._value, self._library
+        if value.__class__ is float:
+            return 0.0 if d is None else d if isinstance(d, Carrier) else float(d)
+        if isinstance(d, Carrier):
+            return d
+        if d is None:
+            return library.np.zeros_like(peek(value))
+        shape = self.shape
+        if getattr(d, "shape", None) != shape:
+            d = library.np.broadcast_to(d, shape)
+        if library.is_numpy:
+            return np.array(d, library.dtype)
+        if d.__class__ is not library.kind and not library.name.startswith("jax"):
+            d = library.adopt(d)
+        return library.cast(d, library.dtype) if d.dtype != library.dtype else d
+
+    def as_seed(self, z_bar: Value) -> Value:
+        """A cotangent of this result, from a number or an array."""
+        if isinstance(z_bar, Carrier) or is_of_library(z_bar):
+            return z_bar
+        library = self._library
+        if library.is_numpy:
+            return np.asarray(z_bar, library.dtype)[()]
+        return library.np.full(self.shape, z_bar) if isinstance(z_bar, float) else library.np.asarray(z_bar)
+
+    @property
+    def is_constant(self) -> bool:
+        return self._cell == 0
+
+    @property
+    def value(self) -> Value:
+        """The array of the library, or a variable of the next outer level."""
+        return self._sync_parts()._value
+
+    @property
+    def adj(self) -> Value:
+        """The adjoint after the last sweep of this variable's stack."""
+        self._owner.check_usable("adj")
+        self._owner.check_swept("x.adj")
+        return self._owner.cotangent(self)
+
+    @property
+    def index(self) -> int:
+        """The cell."""
+        return self._cell
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The length of every axis."""
+        return tuple(getattr(self._value, "shape", ()))  # writes keep it
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype, as the library has it."""
+        return getattr(self._value, "dtype", np.dtype(np.float64))
+
+    @property
+    def device(self) -> Any:
+        """The device, as the library has it."""
+        return self._library.device if self._library.device is not None else getattr(peek(self), "device", "cpu")
+
+    # ---- movements ---------------------------------------------------------------------------------------------------
+    def _view_by(self, movement: Movement, *args: Value, **options: Option) -> "LibraryVar":
+        """A movement that NumPy performs as a view: it follows later writes to this array."""
+        z: LibraryVar = self._owner.perform(movement, self, args, options)
+        z._parent, z._move_of_view, z._seen = self, (movement, args, options), self._version
+        return z
+
+    def _move(self, move: View) -> ArrayValue:
+        return self._owner.move(lambda sources: move(sources[0]), {0: self})
+
+    def __getitem__(self, key: Key) -> Value:
+        self._sync_parts()
+        key = _plain_key(key)
+        if self._library.name == "torch":
+            key, flipped = _forwards(key, self.shape)
+            if flipped:
+                return np.flip(self[key], flipped)
+        is_copy = any(hasattr(k, "shape") or isinstance(k, list) for k in (key if isinstance(key, tuple) else (key,)))
+        if is_copy:
+            return self._owner.perform(INDEXING, self, (key,), {})
+        return self._view_by(INDEXING, key)
+
+    def take(self, positions: np.ndarray) -> "LibraryVar":  # type: ignore[override]
+        """The elements of a vector at positions that NumPy has found."""
+        library = self._library
+        where = positions if library.is_numpy else library.np.asarray(positions)
+        return self._owner.perform(INDEXING, self, (where,), {})
+
+    def reshape(self, *shape: Option, order: str = "C", copy: Option = None) -> ArrayValue:
+        new = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        return self._view_by(MOVEMENTS[np.reshape], new, **_order(order))
+
+    def ravel(self, order: str = "C") -> ArrayValue:
+        return self._view_by(MOVEMENTS[np.reshape], (-1,), **_order(order))
+
+    def transpose(self, *axes: Option) -> ArrayValue:
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
+        return self._view_by(MOVEMENTS[np.transpose], order)
+
+    @property
+    def T(self) -> ArrayValue:
+        """The transpose."""
+        return self._view_by(MOVEMENTS[np.transpose])
+
+    @property
+    def mT(self) -> ArrayValue:
+        """The transposes of the matrices in the last two axes."""
+        return self._view_by(MOVEMENTS[np.swapaxes], -1, -2)
+
+    def copy(self, order: str = "C") -> ArrayValue:
+        """An array of its own, for writes."""
+        z = self._owner._result(self._sync_parts()._value, self._library)
+        z._cell = self._cell
+        self._owner.top -= 1  # the cell of this array is also that of its copy
+        return z
+
+    def astype(self, dtype: Option, **options: Option) -> Value:
+        """The array in another dtype; a plain array for integers and booleans."""
+        library = self._library
+        wanted = library.dtype_of(dtype)
+        value = self._sync_parts()._value
+        z = library.cast(value, wanted)
+        if not _is_real_float(peek(z).dtype):
+            return peek(z)
+        return self._owner.record("astype", z, library, [self], lambda d: (d,))
+
+    # ---- assignment --------------------------------------------------------------------------------------------------
+    def __setitem__(self, key: Key, y: Value) -> None:
+        owner = self._owner
+        owner.check_usable("an assignment")
+        library = self._library
+        if not library.is_writable():
+            raise UnsupportedError(
+                f"an assignment: arrays of {library.name} cannot be written to; "
+                "use x = array_api_extra.at(x, k).set(v), which differentiates",
+                level=owner,
+            )
+        require_no_inner(y, owner.level)
+        self._sync_parts()
+        key = _plain_key(key)
+        shape = self.shape
+        place = np.shape(np.empty(shape)[key]) if library.is_numpy else tuple(peek(self)[key].shape)
+        kept = owner.perform(CLEARING, self, (key,), {})
+        if not isinstance(y, LibraryVar):
+            y = library.np.broadcast_to(library.np.asarray(y, dtype=self.dtype), place)
+            written = library.embed(y, shape, key)
+        else:
+            wide = y if y.shape == place else np.broadcast_to(_drop_axes(y, len(place)), place)
+            written = wide._owner.perform(EMBEDDING, wide, (shape, key), {})
+        self._become(kept + written)
+
+    def _become(self, new: "LibraryVar") -> None:
+        """Replace the value and the cell, and write to the parent of a view."""
+        self._value, self._cell = new._value, new._cell
+        self._version += 1
+        if self._move_of_view is not None:
+            movement, args, options = self._move_of_view
+            parent: Any = self._parent
+            library = self._library
+            back = library.rebind(movement.transpose)
+            if movement is INDEXING:
+                parent[args[0]] = new
+            else:
+                parent._become(back(new, parent.shape, *args, **options))
+            self._seen = parent._version
+
+    # ---- protocols ---------------------------------------------------------------------------------------------------
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The functions of the array API standard, on variables."""
+        from contad.engines.arrays.standard_namespace import StandardNamespace
+
+        return StandardNamespace.of(self._library)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Value, **options: Option) -> Any:
+        if method == "__call__" and not options:
+            if len(inputs) == 1 and (found := rule_of_ufunc(ufunc)) is not None:
+                return self._owner.apply_elementwise(found, inputs)
+            owner = owner_of(ufunc.__name__, numbers_in([*inputs]))
+            if getattr(owner, "takes_any", False):
+                scalar, array = rule_of_ufunc(ufunc), _array_rules.get(ufunc)
+                if scalar is not None:
+                    return owner.apply_elementwise(scalar, inputs)
+                if array is not None:
+                    return owner.apply_array(array, inputs, {})
+                library = self._library
+                written = written_for(ufunc)
+                if written is not None:
+                    return library.rebind_body(inspect.unwrap(written))(*inputs)
+                if ufunc in CONSTANTS:
+                    return library.rebind(ufunc)(*map(peek, inputs))
+                if ufunc is np.positive or ufunc is np.conjugate:
+                    return self
+        return array_ufunc(self, ufunc, method, *inputs, **options)
+
+    def __array_function__(self, function: Function, types: Sequence[type], args: Nested, options: Options) -> Any:
+        owner = owner_of(function.__name__, numbers_in([*args, *options.values()]))
+        library = self._library
+        if not getattr(owner, "takes_any", False):
+            return NotImplemented
+        movement = MOVEMENTS.get(function)
+        if movement is not None and isinstance(args[0], LibraryVar) and args[0]._owner is owner:
+            first, *rest = args
+            if function is np.repeat and not isinstance((rest or [options.get("repeats")])[0], int):
+                return first._move(lambda a: function(a, *rest, **options))
+            return first._view_by(movement, *rest, **{k: v for k, v in options.items() if v is not None})
+        if function is np.concatenate or function is np.stack:
+            axis = args[1] if len(args) > 1 else options.get("axis", 0)
+            parts = [*args[0]]
+            if axis is None:
+                parts, axis = [np.reshape(x, (-1,)) for x in parts], 0
+            return owner.join(function, parts, axis)
+        if function is np.where and len(args) == 3:
+            return owner.choose(*args)
+        entry = entry_of(function)
+        if entry is None:
+            name = find_exported_name(function)
+            raise UnsupportedError(f"{name}: contad has no derivative rule for this function", level=owner)
+        if entry.kind == "constant":
+            plain = map_numbers(peek, args), map_numbers(peek, options)
+            return library.rebind(function)(*plain[0], **plain[1])
+        implementation = entry.implementation
+        if entry.kind == "composite":
+            implementation = library.rebind_body(inspect.unwrap(implementation))
+        return implementation(*args, **options)
+
+
+def _plain_key(key: Key) -> Key:
+    """An index with copies of NumPy's arrays and lists, because the sweep uses it again."""
+    if isinstance(key, tuple):
+        return tuple(map(_plain_key, key))
+    if isinstance(key, (np.ndarray, list)):
+        return np.array(key) if isinstance(key, np.ndarray) or key else np.empty(0, np.intp)
+    if isinstance(key, Carrier):
+        raise TypeError(f"index: {key.kind}s are real numbers, which cannot index; use int(...) or a comparison")
+    return key
+
+
+def _forwards(key: Key, shape: tuple[int, ...]) -> tuple[Key, tuple[int, ...]]:
+    """An index without negative steps, which PyTorch lacks, and the axes of the result to turn round."""
+    keys = key if isinstance(key, tuple) else (key,)
+    if not any(isinstance(k, slice) and (k.step or 1) < 0 for k in keys):
+        return key, ()
+    if any(not isinstance(k, (slice, int)) for k in keys):
+        raise UnsupportedError("index: a negative step beside other than slices; use np.flip")
+    made: list[Any] = []
+    flipped, axis = [], 0
+    for k, n in zip(keys, shape, strict=False):
+        if isinstance(k, slice) and (k.step or 1) < 0:
+            chosen = range(*k.indices(n))
+            made.append(slice(chosen[-1], chosen[0] + 1, -k.step) if chosen else slice(0, 0))
+            flipped.append(axis)
+        else:
+            made.append(k)
+        axis += isinstance(k, slice)
+    return tuple(made), tuple(flipped)
+
+
+def _drop_axes(y: LibraryVar, n: int) -> LibraryVar:
+    """An assigned array without the leading axes of length 1 that its place does not have."""
+    return y.reshape(y.shape[max(y.ndim - n, 0) :]) if y.ndim > n else y
+
+
+def _order(order: str) -> Options:
+    return {} if order == "C" else {"order": order}
+
+
+def _is_real_float(dtype: Any) -> bool:
+    return "float" in str(dtype)
+
+
+def _implement(rule: ScalarRule) -> tuple[Function, Function | None]:
+    """The methods of a rule on these variables."""
+    if rule.arity == 1:
+        return lambda x: x._owner.apply_elementwise(rule, (x,)), None
+
+    def method(x: LibraryVar, *others: Value) -> Value:
+        for y in others:
+            if y.__class__ is LibraryVar:
+                if y._owner is not x._owner:
+                    break
+            elif y.__class__ is not float and y.__class__ is not int:
+                break
+        else:
+            return x._owner.apply_elementwise(rule, (x, *others))
+        return _apply(rule, (x, *others))
+
+    def reflected(y: LibraryVar, x: Value) -> Value:
+        return _apply(rule, (x, y))
+
+    return method, reflected if rule.arity == 2 else None
+
+
+def _apply(rule: ScalarRule, args: tuple[Value, ...]) -> Value:
+    carriers = [x for x in args if isinstance(x, Carrier)]
+    owner = carriers[0]._owner if len(carriers) == 1 else owner_of(rule.name, carriers)
+    if not getattr(owner, "takes_any", False) or any(isinstance(x, (list, tuple, Number)) for x in args):
+        return rule.operate_slowly(*args) if rule.arity == 2 else rule.general(args)
+    return owner.apply_elementwise(rule, args)
+
+
+LibraryVar.implement = staticmethod(_implement)  # type: ignore[attr-defined]
+install_arrays(LibraryVar, _implement)

@@ -1,0 +1,159 @@
+"""Functions that move elements, each with its transpose, which carries a cotangent back.
+
+A movement is linear, and its transpose is `(z_bar, shape, *further arguments)`, where shape is that of the array. Both
+are written with NumPy's functions, so they run on every library and on variables of outer levels.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contad.engines.arrays.numpy_names import copy, embed as embed_in_zeros
+from contad.ops.cotangents import fold
+from contad.variables.number import Carrier
+from contad.variables.open_types import ArrayValue, Function, Key, Option, Value
+
+
+class Movement(NamedTuple):
+    """A linear function that moves elements, and its transpose."""
+
+    function: Function
+    transpose: Function
+
+
+def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
+    n = len(axes)
+    return tuple(sorted(range(n), key=lambda k: axes[k] % n))
+
+
+# ---- indexing --------------------------------------------------------------------------------------------------------
+def get(a: ArrayValue, key: Key) -> ArrayValue:
+    """a[key], as a function."""
+    return a[key]
+
+
+def embed(z_bar: Value, shape: tuple[int, ...], key: Key) -> ArrayValue:
+    """Zeros of a shape, to which z_bar is added at an index."""
+    if isinstance(z_bar, Carrier):
+        return z_bar._owner.perform(EMBEDDING, z_bar, (shape, key), {})
+    return embed_in_zeros(z_bar, shape, key)
+
+
+def clear(a: Value, key: Key) -> ArrayValue:
+    """A copy of a with zeros at an index."""
+    if isinstance(a, Carrier):
+        return a._owner.perform(CLEARING, a, (key,), {})
+    z = copy(a)
+    z[key] = 0.0
+    return z
+
+
+INDEXING = Movement(get, embed)
+EMBEDDING = Movement(embed, lambda z_bar, _, shape, key: z_bar[key])
+CLEARING = Movement(clear, lambda z_bar, _, key: clear(z_bar, key))
+
+
+# ---- transposes of NumPy's functions ---------------------------------------------------------------------------------
+def permute_back(z_bar: Value, shape: Any, axes: Option = None) -> Value:
+    return np.transpose(z_bar, None if axes is None else _inverse(tuple(axes)))
+
+
+def swap_back(z_bar: Value, shape: Any, one: int, other: int) -> Value:
+    return np.swapaxes(z_bar, one, other)
+
+
+def swap_last(z_bar: Value, shape: Any) -> Value:
+    return np.swapaxes(z_bar, -1, -2)
+
+
+def move_back(z_bar: Value, shape: Any, source: Option, destination: Option) -> Value:
+    return np.moveaxis(z_bar, destination, source)
+
+
+def reshape_back(z_bar: Value, shape: Any, new: Option = None, order: str = "C", **more: Option) -> Value:
+    return np.reshape(z_bar, shape) if order == "C" else np.reshape(z_bar, shape, order=order)
+
+
+def ravel_back(z_bar: Value, shape: Any, order: str = "C") -> Value:
+    return np.reshape(z_bar, shape) if order == "C" else np.reshape(z_bar, shape, order=order)
+
+
+def give_axes(z_bar: Value, shape: Any, axis: Option = None) -> Value:
+    return np.reshape(z_bar, shape)
+
+
+def fold_back(z_bar: Value, shape: Any, new: Option, **more: Option) -> Value:
+    return fold(z_bar, shape)
+
+
+def flip_back(z_bar: Value, shape: Any, axis: Option = None) -> Value:
+    return np.flip(z_bar, axis)
+
+
+def roll_back(z_bar: Value, shape: Any, shift: Option, axis: Option = None) -> Value:
+    back = tuple(-s for s in shift) if isinstance(shift, tuple) else -shift
+    return np.roll(z_bar, back, axis)
+
+
+def tile_back(z_bar: Value, shape: Any, reps: Option) -> Value:
+    counts = (reps,) if isinstance(reps, int) else tuple(reps)
+    n = max(len(counts), len(shape))
+    counts, lengths = (1,) * (n - len(counts)) + counts, (1,) * (n - len(shape)) + tuple(shape)
+    split = [m for pair in zip(counts, lengths, strict=True) for m in pair]
+    return np.reshape(np.sum(np.reshape(z_bar, tuple(split)), axis=tuple(range(0, 2 * n, 2))), shape)
+
+
+def repeat_back(z_bar: Value, shape: Any, repeats: int, axis: int | None = None) -> Value:
+    if axis is None:
+        return np.reshape(np.sum(np.reshape(z_bar, (math.prod(shape), repeats)), axis=1), shape)
+    k = axis % len(shape)
+    return np.sum(np.reshape(z_bar, (*shape[: k + 1], repeats, *shape[k + 1 :])), axis=k + 1)
+
+
+def tril_back(z_bar: Value, shape: Any, k: int = 0) -> Value:
+    return np.tril(z_bar, k)
+
+
+def triu_back(z_bar: Value, shape: Any, k: int = 0) -> Value:
+    return np.triu(z_bar, k)
+
+
+def put_along_axis(z_bar: Value, shape: Any, indices: ArrayValue, axis: int = -1) -> Value:
+    k = axis % len(shape)
+    places = np.expand_dims(indices, k + 1) == np.reshape(
+        np.arange(shape[k]), (*(1,) * (k + 1), shape[k], *(1,) * (len(shape) - k - 1))
+    )
+    return np.sum(np.where(places, np.expand_dims(z_bar, k + 1), 0.0), axis=k)
+
+
+TRANSPOSES: dict[Any, Function] = {
+    np.transpose: permute_back, np.matrix_transpose: swap_last, np.linalg.matrix_transpose: swap_last,
+    np.swapaxes: swap_back, np.moveaxis: move_back, np.reshape: reshape_back, np.ravel: ravel_back,
+    np.squeeze: give_axes, np.expand_dims: give_axes, np.broadcast_to: fold_back, np.flip: flip_back,
+    np.roll: roll_back, np.tile: tile_back, np.repeat: repeat_back, np.tril: tril_back, np.triu: triu_back,
+    np.take_along_axis: put_along_axis,
+}  # fmt: skip
+MOVEMENTS = {function: Movement(function, transpose) for function, transpose in TRANSPOSES.items()}
+
+
+# ---- several sources -------------------------------------------------------------------------------------------------
+def split_back(z_bar: Value, shapes: list[tuple[int, ...]], axis: int = 0) -> list[Value]:
+    """The cotangents of the parts of np.concatenate."""
+    k = axis % len(shapes[0])
+    found, start = [], 0
+    for shape in shapes:
+        found.append(z_bar[(slice(None),) * k + (slice(start, start + shape[k]), ...)])
+        start += shape[k]
+    return found
+
+
+def unstack(z_bar: Value, shapes: list[tuple[int, ...]], axis: int = 0) -> list[Value]:
+    """The cotangents of the parts of np.stack."""
+    k = axis % (len(shapes[0]) + 1)
+    return [z_bar[(slice(None),) * k + (n, ...)] for n in range(len(shapes))]
+
+
+def choose_back(z_bar: Value, condition: ArrayValue) -> list[Value]:
+    """The cotangents of both branches of np.where."""
+    return [np.where(condition, z_bar, 0.0), np.where(condition, 0.0, z_bar)]

@@ -1,0 +1,1 @@
+"""Tests of contad/engines/arrays: closures on whole arrays of any library."""
