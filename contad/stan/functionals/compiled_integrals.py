@@ -73,7 +73,7 @@ def _add_nodes(f, a, b, known, level, odd, args):  # type: ignore[no-untyped-def
         x, xc, weight = _node(k * h, a, b)
         if not known:
             xc = math.nan
-        if (x == a or x == b) and not math.isfinite(stop_gradient(f(x, xc, *args))):
+        if not a < x < b and not math.isfinite(stop_gradient(f(x, xc, *args))):
             continue  # x is rounded to the end, and f does not use xc
         term = weight * f(x, xc, *args)
         total += term

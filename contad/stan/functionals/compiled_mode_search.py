@@ -235,7 +235,8 @@ def _write(name: str) -> NumbaFunction:
         f"{'    require_places(y, y_index, k)' if f else ''}\n"
         f"    return run({given}, k, {taken}{', rng' if is_draw else ''})\n"
     )
-    known = {"np": np, "f": f, "require_places": _require_places, "run": made_of["draw" if is_draw else "find_marginal"], "_TOL": ROOT_OF_EPSILON}
+    run = made_of["draw" if is_draw else "find_marginal"]
+    known = {"np": np, "f": f, "require_places": _require_places, "run": run, "_TOL": ROOT_OF_EPSILON}
     made = function_of_text(text, name, known)
     made.__module__ = __name__
     return njit(**OPTIONS)(made)
