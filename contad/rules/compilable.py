@@ -80,6 +80,8 @@ class WithNumbaForm(Compilable[P, R]):
     `load` returns that module, which imports Numba; it is called on first use.
     """
 
+    __name__: str
+
     def __init__(self, function: Callable[P, R], load: Callable[[], ModuleType]) -> None:
         super().__init__(function)
         self.load = load

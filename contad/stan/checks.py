@@ -85,6 +85,7 @@ class ArgumentCheck(Compilable):
 class WrittenCheck(Compilable):
     """A check that is a Python function; compiled code has the names of its arguments and the condition in words."""
 
+    __name__: str
     has_bodies = True
 
     def __init__(self, function: Callable[..., None], names: str, words: str) -> None:

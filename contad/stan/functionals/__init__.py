@@ -46,13 +46,14 @@ def _compiled_mode_search() -> ModuleType:
 _FORMS = {
     _compiled_functionals: """solve_newton solve_newton_tol solve_powell solve_powell_tol algebra_solver
         algebra_solver_newton ode_rk45 ode_rk45_tol ode_ckrk ode_ckrk_tol ode_adams ode_adams_tol ode_bdf ode_bdf_tol
-        ode_adjoint_tol_ctl reduce_sum reduce_sum_static map_rect hmm_latent""",
+        reduce_sum reduce_sum_static map_rect hmm_latent""",
     _compiled_integrals: "integrate_1d integrate_1d_double_exponential integrate_1d_gauss_kronrod",
     _compiled_mode_search: " ".join(laplace_approximations.__all__),
 }
 name_in_njit(
     sys.modules[__name__], forms={name: load for load, names in _FORMS.items() for name in names.split()}
 )
+initial_values.ode_adjoint_tol_ctl.instead = "call ode_adams, or ode_bdf for stiff equations"
 for _home, _instead in (
     (differential_algebraic, "solve for the algebraic variables, and call ode_bdf"),
     (finite_differences, "call contad.grad(f)(x), or contad.hessian(f)(x)"),

@@ -94,25 +94,6 @@ ode_rk45, ode_rk45_tol = _make_solvers("ode_rk45", dopri5, 1e-6, 10**6)
 ode_ckrk, ode_ckrk_tol = _make_solvers("ode_ckrk", dopri5, 1e-6, 10**6)
 ode_adams, ode_adams_tol = _make_solvers("ode_adams", dopri5, 1e-10, 10**8)
 ode_bdf, ode_bdf_tol = _make_solvers("ode_bdf", sdirk4, 1e-10, 10**8)
-_solve_smooth, _solve_stiff = (_make_solver("ode_adjoint_tol_ctl", solver) for solver in (dopri5, sdirk4))
-
-
-@njit(**OPTIONS)
-def ode_adjoint_tol_ctl(  # type: ignore[no-untyped-def]
-    f, y0, t0, ts, relative_tolerance_forward, absolute_tolerance_forward, relative_tolerance_backward,
-    absolute_tolerance_backward, relative_tolerance_quadrature, absolute_tolerance_quadrature, max_num_steps,
-    num_steps_between_checkpoints, interpolation_polynomial, solver_forward, solver_backward, *args,
-):  # fmt: skip
-    """By the tolerances of the solution; the adjoint equation is that of its steps."""
-    atol = np.min(absolute_tolerance_forward + np.zeros(len(y0)))
-    found = np.zeros((len(ts), len(y0)))
-    if solver_forward == 1:
-        found[:] = _solve_smooth(f, y0, t0, ts, args, relative_tolerance_forward, atol, max_num_steps)
-    elif solver_forward == 2:
-        found[:] = _solve_stiff(f, y0, t0, ts, args, relative_tolerance_forward, atol, max_num_steps)
-    else:
-        raise ValueError("ode_adjoint_tol_ctl: solver_forward must be 1 (Adams) or 2 (BDF)")
-    return found
 
 
 # ---- sums and maps ---------------------------------------------------------------------------------------------------
