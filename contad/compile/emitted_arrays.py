@@ -83,7 +83,7 @@ def _lower_reshape(context: Any, builder: Any, signature: Any, args: Any) -> Any
         return array_reshape(context, builder, signature, args)
     given, shape = make_array(kind)(context, builder, args[0]), cgutils.unpack_tuple(builder, args[1])
     lengths = [context.cast(builder, n, t, types.intp) for n, t in zip(shape, signature.args[1], strict=True)]
-    size, strides = context.get_constant(types.intp, 1), []
+    size, strides = context.get_constant(types.intp, 1), list[Any]()
     for n in reversed(lengths):
         strides.insert(0, builder.mul(size, given.itemsize))
         size = builder.mul(size, n)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from numba.core.compiler import CompilerBase
 
+from contad.compile.emitted_arrays import reshape
 from contad.compile.linked_code import link
 from contad.engines.source.runtime.lent_arrays import lent_empty, lent_zeros
 from tests.compile.watching import caller_of, note_calls
@@ -77,3 +78,22 @@ def test_lent_arrays_are_numpys_or_the_threads(side):
     if side == 200:
         assert first[5:] == second[5:]
         assert first[5] != first[6]
+
+
+def test_integers_and_other_shapes_are_numpys():
+    @link()
+    def make(x, n):
+        k, seen = np.zeros((n, 2), np.int64), np.zeros(n, np.bool_)
+        return k, seen, np.empty(n, np.int64), reshape(x, (n, 2)), reshape(x[:4], (2, 1, 2)), reshape(x, (2 * n,))
+
+    x = np.arange(6.0)
+    outer = caller_of(make)
+    k, seen, empty, *shaped = outer(x, 3)
+    assert (k.dtype, k.shape, seen.dtype, empty.dtype) == (np.int64, (3, 2), np.bool_, np.int64)
+    assert not k.any() and not seen.any()
+    for found, expected in zip(shaped, (x.reshape(3, 2), x[:4].reshape(2, 1, 2), x), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    shaped[0][2, 1] = 9.0
+    assert x[5] == 9.0  # in the memory of x
+    with pytest.raises(ValueError, match="total size of new array must be unchanged"):
+        outer(x, 4)
