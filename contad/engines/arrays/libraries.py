@@ -71,6 +71,13 @@ class ArrayForm(NamedTuple):
 class Library:
     """A library at one dtype and on one device: its functions under NumPy's names, and the rules that see them."""
 
+    embed: Function
+    adopt: Function
+    is_writable: Function
+    cast: Function
+    masked: Function
+    routed: Function
+
     def __init__(self, x: ArrayValue, checked: bool = True) -> None:
         self.checked = checked  # whether its functions also take variables, which they leave to NumPy's protocols
         self.kind: type = x.__class__
@@ -109,7 +116,7 @@ class Library:
         np.add.at(a, key, x)
 
     # ---- sparse arrays: their elements and positions in C order ------------------------------------------------------
-    def nonzero_elements(self, x: ArrayValue) -> tuple[np.ndarray, np.ndarray]:
+    def nonzero_elements(self, x: Any) -> tuple[np.ndarray, np.ndarray]:
         """The elements that an array stores, and their positions."""
         if not isinstance(x, self.kind) or x.fill_value != 0.0:
             dense = np.asarray(x.todense() if hasattr(x, "todense") else x).reshape(-1)
@@ -162,7 +169,7 @@ class Library:
             return self._copy(x)
         return x
 
-    def _copy(self, f: FunctionType) -> Any:
+    def _copy(self, f: Any) -> Any:
         known = self._copies.get(f)
         if known is None:
             own = f.__globals__
@@ -258,9 +265,8 @@ class Library:
         known: ArrayForm | None = self._forms.get(rule)
         if known is None:
             bodies = {name: self.rebind_body(rule._body(name)) for name in rule.vjps}
-            known = self._forms[rule] = ArrayForm(
-                *map(self.rebind_body, (rule.function, rule.forward_body, rule.common_body)), bodies
-            )
+            value, forward, common = map(self.rebind_body, (rule.function, rule.forward_body, rule.common_body))
+            known = self._forms[rule] = ArrayForm(value, forward, common, bodies)
         return known
 
 
@@ -438,7 +444,7 @@ def namespace_of(x: ArrayValue) -> Any:
     return array_namespace(x)
 
 
-INSTEAD: dict[Any, FunctionType] = {  # functions that look at values, and those that do not
+INSTEAD: dict[Any, Any] = {  # functions that look at values, and those that do not
     number.scale: numpy_names.masked, cotangents.scale: numpy_names.masked, number.route: numpy_names.routed,
     cotangents.all_finite: numpy_names.all_finite, reductions.freedom: numpy_names.freedom,
     complex_pair.is_complex: numpy_names.no, vectorised.mend: numpy_names.leave,

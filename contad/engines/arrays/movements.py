@@ -71,11 +71,11 @@ def move_back(z_bar: Value, shape: Any, source: Option, destination: Option) -> 
     return np.moveaxis(z_bar, destination, source)
 
 
-def reshape_back(z_bar: Value, shape: Any, new: Option = None, order: str = "C", **more: Option) -> Value:
+def reshape_back(z_bar: Value, shape: Any, new: Option = None, order: Any = "C", **more: Option) -> Value:
     return np.reshape(z_bar, shape) if order == "C" else np.reshape(z_bar, shape, order=order)
 
 
-def ravel_back(z_bar: Value, shape: Any, order: str = "C") -> Value:
+def ravel_back(z_bar: Value, shape: Any, order: Any = "C") -> Value:
     return np.reshape(z_bar, shape) if order == "C" else np.reshape(z_bar, shape, order=order)
 
 
