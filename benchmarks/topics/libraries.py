@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from importlib.util import find_spec
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -34,15 +34,15 @@ def loss_of_torch(x: Any, y: Any) -> Any:
 
 def time_call(f: Callable[[], object], seconds: float) -> float:
     """Seconds of one call, the least of several rounds."""
-    start = perf_counter()
+    start = process_time()
     f()
-    repeats = max(1, int(seconds / (perf_counter() - start + 1e-9)))
+    repeats = max(1, int(seconds / (process_time() - start + 1e-9)))
     best = np.inf
     for _ in range(5):
-        start = perf_counter()
+        start = process_time()
         for _ in range(repeats):
             f()
-        best = min(best, (perf_counter() - start) / repeats)
+        best = min(best, (process_time() - start) / repeats)
     return float(best)
 
 

@@ -34,11 +34,11 @@ _SORTS = ("sort", "argsort")
 _SHAPES = ("shape", "ndim", "size")
 _MATH = {"fabs": "abs", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2", "acosh": "arccosh",
          "asinh": "arcsinh", "atanh": "arctanh", "pow": "power"}  # fmt: skip
-_SPECIAL = {"torch": "torch.special", "jax": "jax.scipy.special", "cupy": "cupyx.scipy.special"}
+_SPECIAL = ("torch", "jax", "cupy")
 _SPECIAL_NAMES = {("torch", "loggamma"): "gammaln", ("torch", "psi"): "digamma"}
 
 
-class Form:
+class ElementwiseForm:
     """A scalar rule as a library runs it: the value, and for each argument (product, partial, literal)."""
 
     def __init__(self, rule: ScalarRule, value: Function, partials: Sequence[tuple[Function, Function, float | None]]):
@@ -71,16 +71,14 @@ class ArrayForm(NamedTuple):
 class Library:
     """A library at one dtype and on one device: its functions under NumPy's names, and the rules that see them."""
 
-    embed: Function
+    add_to_zeros: Function
     adopt: Function
     is_writable: Function
     cast: Function
-    masked: Function
-    routed: Function
 
     def __init__(self, x: ArrayValue, checked: bool = True) -> None:
         self.checked = checked  # whether its functions also take variables, which they leave to NumPy's protocols
-        self.kind: type = x.__class__
+        self.kind: Any = x.__class__
         self.name = _NAMES.get(name := self.kind.__module__.partition(".")[0], name)
         self.dtype = getattr(x, "dtype", dtypes.FLOAT)
         self.is_sparse = self.name == "sparse"
@@ -99,7 +97,7 @@ class Library:
         self.fold = self.rebind(cotangents.fold)
         self.arrays = ArraysOf("ndarray", (), {"kind": self.kind})
         self.plain: Library = Library(x, False) if checked and not self.is_numpy else self
-        for name in ("embed", "adopt", "is_writable", "cast", "masked", "routed"):
+        for name in ("add_to_zeros", "adopt", "is_writable", "cast"):
             setattr(self, name, self.rebind(getattr(numpy_names, name)))
 
     def __repr__(self) -> str:
@@ -211,16 +209,16 @@ class Library:
         return call
 
     # ---- rules -------------------------------------------------------------------------------------------------------
-    def form(self, rule: ScalarRule) -> Form:
+    def form(self, rule: ScalarRule) -> ElementwiseForm:
         """A scalar rule for this library."""
-        known: Form | None = self._forms.get(rule)
+        known: ElementwiseForm | None = self._forms.get(rule)
         if known is None:
             partials = []
             for k in range(rule.arity):
                 assert rule.body is not None
                 partial = self.rebind_body(rule.array_partial(k, not self.is_numpy))
                 partials.append((self.rebind(rule.product(k)), partial, rule.body.literal(k)))
-            known = self._forms[rule] = Form(rule, self._value_of(rule), partials)
+            known = self._forms[rule] = ElementwiseForm(rule, self._value_of(rule), partials)
         return known
 
     def rebind_body(self, f: Any) -> Any:
@@ -251,11 +249,7 @@ class Library:
 
         if self.dispatches and self.name not in _SPECIAL:
             return getattr(scipy.special, name)
-        module = sys.modules.get(_SPECIAL.get(self.name, ""))
-        if module is None and self.name in _SPECIAL:
-            __import__(_SPECIAL[self.name])
-            module = sys.modules[_SPECIAL[self.name]]
-        found = getattr(module, _SPECIAL_NAMES.get((self.name, name), name), None)
+        found = getattr(_special_functions(self.name), _SPECIAL_NAMES.get((self.name, name), name), None)
         if found is None:
             raise UnsupportedError(f"scipy.special.{name}: {self.name} has no such function")
         return found
@@ -268,6 +262,23 @@ class Library:
             value, forward, common = map(self.rebind_body, (rule.function, rule.forward_body, rule.common_body))
             known = self._forms[rule] = ArrayForm(value, forward, common, bodies)
         return known
+
+
+def _special_functions(name: str) -> Any:
+    """The module of a library that has the functions of scipy.special."""
+    if name == "torch":
+        import torch
+
+        return torch.special
+    if name == "jax":
+        import jax.scipy.special
+
+        return jax.scipy.special
+    if name == "cupy":
+        import cupyx.scipy.special  # type: ignore[import-not-found]
+
+        return cupyx.scipy.special
+    return None
 
 
 def refuse_rule(name: str, library: Library, error: object = None) -> UnsupportedError:
@@ -322,7 +333,7 @@ class Names:
         if not callable(original) or isinstance(original, type) or name in _HOST:
             return original
         prefix = "" if self._module is np else f"{self._module.__name__.rpartition('.')[2]}_"
-        written = getattr(numpy_names, prefix + name + "_", None)
+        written = getattr(numpy_names, f"_{prefix}{name}", None)
         if library.dispatches:
             own: Any = original if hasattr(self._native, name) or library.name != "dask" else None
             if own is None and written is not None:
@@ -445,7 +456,8 @@ def namespace_of(x: ArrayValue) -> Any:
 
 
 INSTEAD: dict[Any, Any] = {  # functions that look at values, and those that do not
-    number.scale: numpy_names.masked, cotangents.scale: numpy_names.masked, number.route: numpy_names.routed,
+    number.scale: numpy_names.multiply_masking, cotangents.scale: numpy_names.multiply_masking,
+    number.route: numpy_names.multiply_routing,
     cotangents.all_finite: numpy_names.all_finite, reductions.freedom: numpy_names.freedom,
     complex_pair.is_complex: numpy_names.no, vectorised.mend: numpy_names.leave,
     factors.factorise: numpy_names.no_factor,

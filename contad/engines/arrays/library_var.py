@@ -97,8 +97,8 @@ class LibraryVar(Array):
         """The cell."""
         return self._cell
 
-    @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def shape(self) -> tuple[int, ...]:
         """The length of every axis."""
         return tuple(getattr(self._value, "shape", ()))  # writes keep it
 
@@ -207,7 +207,7 @@ class LibraryVar(Array):
         kept = owner.perform(CLEARING, self, (key,), {})
         if not isinstance(y, LibraryVar):
             y = library.np.broadcast_to(library.np.asarray(y, dtype=self.dtype), place)
-            written = library.embed(y, shape, key)
+            written = library.add_to_zeros(y, shape, key)
         else:
             wide: Any = y if y.shape == place else np.broadcast_to(_drop_axes(y, len(place)), place)
             written = wide._owner.perform(EMBEDDING, wide, (shape, key), {})
@@ -351,10 +351,10 @@ def _implement(rule: ScalarRule) -> tuple[Function, Function | None]:
             return x._owner.apply_elementwise(rule, (x, *others))
         return _apply(rule, (x, *others))
 
-    def reflected(y: LibraryVar, x: Value) -> Value:
+    def reflect(y: LibraryVar, x: Value) -> Value:
         return _apply(rule, (x, y))
 
-    return method, reflected if rule.arity == 2 else None
+    return method, reflect if rule.arity == 2 else None
 
 
 def _apply(rule: ScalarRule, args: tuple[Value, ...]) -> Value:

@@ -9,7 +9,7 @@ import contad
 from contad.errors import UnsupportedError
 from contad.rules.array_rule import array_rules
 from contad.rules.scalar_rule import rules
-from tests.engines.arrays.test_any_library import library
+from tests.engines.arrays.installed_libraries import library
 from tests.judges.samples import sampled
 
 SCALARS = [r for r in rules() if r.__module__.startswith("contad.ops.") and r.points]
