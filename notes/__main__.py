@@ -1,6 +1,7 @@
 """Execute the notebooks: `python -m notes` runs all and writes each beside its source, with its outputs.
 
     python -m notes 03 07       some of them
+    python -m notes guide       the pictures of the guide's pages
     python -m notes --check     runs them, and writes nothing
 
 Each is run in a fresh kernel, with warnings as errors. It needs the extra `notes`.
@@ -17,6 +18,8 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+
+from notes.drawn_pages import draw_page, pages_with_pictures
 
 FOLDER = Path(__file__).parent
 SHOWN = "01_continuations"  # its last picture stands in README, as sweep.png
@@ -69,6 +72,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing")
     options = parser.parse_args(arguments)
     failed = 0
+    if "guide" in options.names:
+        for page in pages_with_pictures():
+            draw_page(page, page.parent)
+        options.names.remove("guide")
+        if not options.names:
+            return 0
     for path in sources(options.names):
         start = time.perf_counter()
         try:

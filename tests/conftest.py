@@ -41,6 +41,7 @@ REPORTS = pytest.StashKey[dict[str, str]]()
 def pytest_addoption(parser):
     parser.addoption("--share", type=int, help="run one test in so many, and of each function at least one")
     parser.addoption("--thin", type=int, default=1, help="run one in so many of these")
+    parser.addoption("--part", type=int, default=0, help="which of them, from 0 on: other parts have other tests")
 
 
 def pytest_configure(config):
@@ -61,12 +62,11 @@ def pytest_collection(session):
 
 @pytest.hookimpl(trylast=True)  # of what the marks leave
 def pytest_collection_modifyitems(config, items):
-    deselect(config, items, config.option.share, config.option.thin)
+    deselect(config, items, config.option.share, config.option.thin, config.option.part)
 
 
 def pytest_collection_finish(session):
     """Keep Python's collector from walking again and again what was imported and collected, and what is compiled."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(*RARELY)
 

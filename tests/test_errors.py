@@ -150,7 +150,8 @@ OF_SCIPY = {  # a function of SciPy's, at variables: what gives the same
     "special.log_softmax": "use contad.scipy.special.log_softmax;", "integrate.trapezoid": "use np.trapezoid;",
     "integrate.simpson": "use contad.scipy.integrate.simpson;", "linalg.expm": "use contad.scipy.linalg.expm;",
     "linalg.cosm": "contad.scipy.linalg has", "stats.norm.logpdf": "use contad.scipy.stats.norm.logpdf;",
-    "stats.moyal.logpdf": "write its formula",
+    "stats.moyal.logpdf": "use contad.scipy.stats.moyal.logpdf;",
+    "stats.levy_stable.logpdf": "write its formula",
 }  # fmt: skip
 
 

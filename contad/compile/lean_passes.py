@@ -11,7 +11,6 @@ from typing import Any
 from numba import types
 from numba.core import ir, postproc
 from numba.core.compiler_machinery import register_pass
-from numba.core.ir_utils import fixup_var_define_in_scope
 from numba.core.rewrites import rewrite_registry
 from numba.core.typed_passes import NopythonRewrites
 from numba.core.untyped_passes import GenericRewrites, InlineClosureLikes
@@ -48,7 +47,7 @@ class InlineClosuresIfAny(InlineClosureLikes):
         """Inline closures."""
         if _has_any(state, "make_function", "build_list"):
             return bool(super().run_pass(state))
-        fixup_var_define_in_scope(state.func_ir.blocks)
+        _define_names(state.func_ir.blocks.values())
         return True
 
 
@@ -77,6 +76,45 @@ class RewriteTyped(NopythonRewrites):
         with _without_lifetimes():
             rewrite_registry.apply("after-inference", state)
         return True
+
+
+def _define_names(blocks: Any) -> None:
+    """Define each name in each scope, as Numba does for each block; nearly all blocks have the same scope."""
+    used = {x.name: x for block in blocks for statement in block.body for x in statement.list_vars()}
+    for scope in {id(block.scope): block.scope for block in blocks}.values():
+        for name, x in used.items():
+            if name not in scope.localvars:
+                scope.localvars.define(name, x)
+
+
+_WITHOUT_NAMES = {str, int, bool, type(None), ir.Loc, ir.Const, ir.Global, ir.FreeVar, ir.Arg}
+
+
+@contextmanager
+def list_names_quickly() -> Iterator[None]:
+    """Inside, Numba lists the names in a statement without a call for each of its parts. The caller holds its lock."""
+    before = ir.Inst._rec_list_vars
+
+    def list_names(statement: Any, part: Any) -> list[Any]:
+        kind = type(part)
+        if kind not in (dict, list, tuple):
+            return list(before(statement, part))
+        found = []
+        for x in part.values() if kind is dict else part:
+            kind = type(x)
+            if kind is ir.Var:
+                found.append(x)
+            elif kind is ir.Expr:
+                found += list_names(x, x._kws)
+            elif kind not in _WITHOUT_NAMES:
+                found += statement._rec_list_vars(x)
+        return found
+
+    ir.Inst._rec_list_vars = list_names
+    try:
+        yield
+    finally:
+        ir.Inst._rec_list_vars = before
 
 
 def _has_any(state: Any, *ops: str) -> bool:

@@ -27,7 +27,7 @@ from numba.core.untyped_passes import GenericRewrites, InlineClosureLikes, IRPro
 from contad.compile.emitted_arrays import EmitNewArrays
 from contad.compile.emitted_choices import EmitChoices
 from contad.compile.lean_lowering import LeanLower
-from contad.compile.lean_passes import InlineClosuresIfAny, RewriteNames, RewriteTyped
+from contad.compile.lean_passes import InlineClosuresIfAny, RewriteNames, RewriteTyped, list_names_quickly
 from contad.compile.type_inference import join_passes, remember_calls
 
 _CELL = ir.IntType(8).as_pointer()
@@ -125,7 +125,7 @@ def defer_code() -> Iterator[None]:
         rtsys.initialize(cpu_target.target_context)  # Numba's own functions, whose addresses the linker asks for
         with (
             _libraries(codegen, _DeferredLibrary), remember_calls(), _refresh_if_grown(), _without_timers(),
-            _without_collections(), _escape_by_table(),
+            _without_collections(), _escape_by_table(), list_names_quickly(),
         ):  # fmt: skip
             yield
 

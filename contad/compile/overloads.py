@@ -79,12 +79,14 @@ def overload_by_text(function: Any, parameters: str, write: Callable[..., Any], 
 
 
 def in_objmode(kind: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Let compiled code call a Python function in objmode; the result has this type."""
+    """Let compiled code call a Python function of a module in objmode; the result has this type."""
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         names = ", ".join(inspect.signature(function).parameters)
-        lines = ["with objmode(found=kind):", f"    found = function({names})", "return found"]
-        known = {"objmode": objmode, "kind": kind, "function": function}
+        name = function.__name__
+        lines = ["with objmode(found=of_result):", f"    found = {name}({names})", "return found"]
+        # code from the disk finds the names of an objmode block in the module to which the code belongs
+        known = {"objmode": objmode, "of_result": kind, name: function, "__name__": function.__module__}
         overload_by_text(function, names, lambda *kinds: (lines, known))
         return function
 

@@ -82,6 +82,17 @@ def array_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
+def array_from(typingctx, pointer, length):  # type: ignore[no-untyped-def]
+    """The float64 numbers at a C pointer as an array of this length."""
+    kind = types.Array(types.float64, 1, "C")
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return emit_array_at(context, builder, kind, builder.ptrtoint(args[0], WORD), [args[1]])
+
+    return kind(pointer, types.int64), codegen
+
+
+@intrinsic
 def integers_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
     """The same for int64 integers."""
     return _numbers_at(types.int64, address, shape)

@@ -111,7 +111,12 @@ def numba_type(rule: ScalarRule) -> Any:
         floats = ", ".join(f"1.0 * {name}" for name in rule.argument_names)
         value: Any = value_function(rule)
         of_arrays = functools.partial(over_elements, rule)
-        known: dict[str, Any] = {"value_": value, "_PLAIN": PLAIN, "check": lambda: None, "of_arrays": of_arrays}
+        of_numpy = next((u for u in rule.ufuncs if not isinstance(u, str)), None)
+        of_complex: Any = njit(rule.function) if rule.holomorphic else of_numpy
+        known: dict[str, Any] = {
+            "value_": value, "of_complex": of_complex, "_COMPLEX": (*PLAIN, types.Complex), "_PLAIN": PLAIN,
+            "check": lambda: None, "of_arrays": of_arrays,
+        }  # fmt: skip
         if not _is_own(rule):
             known["check"] = lambda: require_compilable(rule.name, value, (types.float64,) * rule.arity)
         exec(_PLAIN_CALL.format(names=names, floats=floats), known)
@@ -125,6 +130,8 @@ def typing({names}):
     if all(isinstance(x, _PLAIN) for x in ({names},)):
         check()
         return lambda {names}: value_({floats})
+    if of_complex is not None and all(isinstance(x, _COMPLEX) for x in ({names},)):
+        return lambda {names}: of_complex({names})
     return of_arrays(({names},))
 """
 

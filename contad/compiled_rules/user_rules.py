@@ -197,15 +197,20 @@ def holds_derivative(kind: Any) -> bool:
 
 
 # ---- types of parts --------------------------------------------------------------------------------------------------
-def forward_types(rule: WithParts, parts: Parts, plain: tuple[Any, ...]) -> tuple[Any, Any]:
+def saved_types(rule: WithParts, parts: Parts, plain: tuple[Any, ...]) -> tuple[Any, Any]:
     """The types of the value and of the saved data, which the forward part returns."""
     found = _compile_part(rule, "forward part", parts.forward, plain)
     if not isinstance(found, types.BaseTuple) or len(found) != 2:
         raise RuleError(f"{rule.name}: forward must return (value, saved), got {found}")
-    z = found[0]
+    return found[0], found[1]
+
+
+def forward_types(rule: WithParts, parts: Parts, plain: tuple[Any, ...]) -> tuple[Any, Any]:
+    """The same of a rule with a real value."""
+    z, saved = saved_types(rule, parts, plain)
     if not (isinstance(z, (types.Float, types.Integer)) or (isinstance(z, types.Array) and z.dtype == types.float64)):
         raise UnsupportedError(f"{rule.name}: inside njit its value must be a number or a float64 array, got {z}")
-    return z, found[1]
+    return z, saved
 
 
 def _compile_part(rule: WithParts, part: str, function: Any, kinds: tuple[Any, ...]) -> Any:

@@ -332,16 +332,8 @@ CUMULATIVE: dict[str, Cumulative] = {
     ),
     "truncated_normal": distribution(
         "truncated_normal", "a b",
-        "total = log_normal_interval(a, b, b - a); f = log_normal_interval(a, y, y - a) - total; "
-        "g = log_normal_interval(y, b, b - y) - total; most = g < f",
-        valid="a < b", low="y <= a", high="y >= b",
-        both=(
-            "select(most, -expm1(select(most, g, -1.0)), exp(f))",
-            "select(most, exp(g), -expm1(select(most, -1.0, f)))",
-        ),
-        logs=(
-            "select(most, log1m_exp(select(most, g, -1.0)), f)", "select(most, g, log1m_exp(select(most, -1.0, f)))",
-        ),
+        "total = log_normal_interval(a, b, b - a)", valid="a < b", low="y <= a", high="y >= b",
+        tails=("log_normal_interval(a, y, y - a) - total", "log_normal_interval(y, b, b - y) - total"),
         inverse=(_TRUNCATED.format(f="a", g="b", sign="", p="p"), _TRUNCATED.format(f="-b", g="-a", sign="-", p="q")),
     ),
     "generalised_pareto": distribution(

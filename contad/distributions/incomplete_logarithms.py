@@ -43,6 +43,7 @@ from contad.ops.logistic import log1m_exp
 from contad.ops.rounding import rint
 
 LEAST, MOST = 1e-100, 1e100  # of r; beyond these, r^2 or 1 / r^2 is negligible compared with 1
+MOST_OF_LOG = 600.0  # of a logarithm; beyond it, the number or its inverse is negligible compared with 1
 TINY = 1e-20  # an argument negligible compared with 1
 SMALL = 1e-280  # below it a function has lost its digits, or soon loses them
 
@@ -248,6 +249,20 @@ def log_upper_part_of_square(a, r):
     first = log1m_exp(log_first_of_square(a, select(near, r, LEAST)))
     last = (a - 1.0) * (2.0 * log(far) - LOG_2) - gammaln(a) - 0.5 * far * far
     return select(near, first, select(r > MOST, last, log_gamma_part(1.0, a, 0.5 * s * s)))
+
+
+@formula(points=[(0.0, 1.3, 0.4), (1.0, 0.6, -0.7), (0.0, 2.3, -1e3)])
+def log_gamma_part_of_log(upper, a, u):
+    """log P(a, e^u), or log Q(a, e^u) if `upper` is 1; by the first terms at 0 and infinity where e^u is extreme."""
+    near = u < -MOST_OF_LOG
+    far = u > MOST_OF_LOG
+    first = a * select(near, u, -MOST_OF_LOG) - gammaln(a + 1.0)
+    large = select(far, u, MOST_OF_LOG)
+    last = (a - 1.0) * large - gammaln(a) - exp(large)
+    middle = log_gamma_part(upper, a, exp(select(near or far, 0.0, u)))
+    low = select(near, first, select(far, 0.0, middle))
+    high = select(near, log1m_exp(first), select(far, last, middle))
+    return select(upper > 0.5, high, low)
 
 
 @formula(points=[(1.3, 1e-120)])

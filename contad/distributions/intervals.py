@@ -11,6 +11,7 @@ from contad.ops.hyperbolic import cosh
 from contad.ops.logic import select
 from contad.ops.logistic import log_diff_exp
 from contad.ops.power_transforms import exprel, log1prel_derivative
+from contad.ops.trigonometric import sin
 
 UNIT = "y < 0.0 or y > 1.0"
 
@@ -74,6 +75,15 @@ def log_normal_interval(low, high, width):
     least = select(short, -1.0, select(right, -high, low))
     most = select(short, 1.0, select(right, -low, high))
     return select(short, near, log_diff_exp(log_ndtr(most), log_ndtr(least)))
+
+
+@formula(points=[(0.3,), (2.9,), (1e-5,)])
+def less_sine(x):
+    """x - sin x, for 0 <= x <= 2 pi: by x - sin x = 3 (x / 3 - sin(x / 3)) + 4 sin(x / 3)^3 thrice, whose terms are
+    positive, and a series."""
+    t = x / 27.0
+    least = t * t * t / 6.0 * (1.0 - t * t / 20.0 * (1.0 - t * t / 42.0 * (1.0 - t * t / 72.0)))
+    return 27.0 * least + 36.0 * sin(t) ** 3 + 12.0 * sin(3.0 * t) ** 3 + 4.0 * sin(9.0 * t) ** 3
 
 
 @formula(where(valid="a < b", outside="y < a or y > b"), points=[(0.7, 0.3, 1.4), (-2.2, -2.4, 0.6)])

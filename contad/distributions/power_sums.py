@@ -19,8 +19,8 @@ PANELS = 4
 
 @unlisted_rule(points=[(1.0, 40.0, 1.3), (7.0, 1e9, 2.4), (3.0, math.inf, 300.0)])
 def log_power_sum(low, high, s):
-    """log of the sum of j^-s, j = low, ..., high; for s > 1, `high` may be infinite."""
-    if not (1.0 <= low <= high and 1.0 < s < math.inf):
+    """log of the sum of j^-s, j = low, ..., high, for s >= 0; for s > 1, `high` may be infinite."""
+    if not (1.0 <= low <= high and 0.0 <= s < math.inf and (s > 1.0 or high < math.inf)):
         return math.nan
     more, unit = _add_powers(0, low, high, s)
     if unit == 1.0:
@@ -36,7 +36,7 @@ def log_power_sum_partials(z, low, high, s):
 @unlisted_rule(points=[(1.0, 1.0, 40.0, 1.3), (2.0, 7.0, 1e9, 2.4), (1.0, 3.0, math.inf, 300.0)])
 def power_sum_ratio(n, low, high, s):
     """The n-th derivative of the sum in s, over the sum; n = 0, 1, ..., 20."""
-    if not (-0.5 <= n <= 20.0 and 1.0 <= low <= high and 1.0 < s < math.inf):
+    if not (-0.5 <= n <= 20.0 and 1.0 <= low <= high and 0.0 <= s < math.inf and (s > 1.0 or high < math.inf)):
         return math.nan
     n = round(n)
     whole, unit = _add_powers(0, low, high, s)
@@ -70,7 +70,9 @@ def _add_powers(n, low, high, s):
         return total, unit
     last = high + 1.0  # the sum from t on, minus the sum from here on
     begin = math.log(t / low)
-    end = min(math.log(last / low) if last < math.inf else math.inf, begin + (60.0 + 8.0 * n) / (s - 1.0))
+    end = math.log(last / low) if last < math.inf else math.inf
+    if s > 1.0:
+        end = min(end, begin + (60.0 + 8.0 * n) / (s - 1.0))
     half = 0.5 * (end - begin) / PANELS
     integral = 0.0
     for panel in range(PANELS):

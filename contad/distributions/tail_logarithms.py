@@ -7,6 +7,7 @@ a square on the way to it, would underflow.
 from contad.distributions.formula import LOG_PI, formula
 from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import betaln
+from contad.ops.entropies import log1pmx
 from contad.ops.exponential import exp, log, log1p
 from contad.ops.gamma_functions import polygamma_difference
 from contad.ops.logic import select
@@ -68,3 +69,15 @@ def log_far_student(nu, r):
 def log_far_student_by_freedom(nu, r):
     """The derivative of log_far_student in nu."""
     return 0.5 * log(nu) - log(r) + 0.5 - 1.0 / nu + 0.5 * polygamma_difference(0.0, 0.5 * nu, 0.5)
+
+
+@formula(points=[(0.7,), (-0.3,), (0.01,)])
+def log1pmx_rate(u):
+    """(log(1 + u) - u) / u^2, by its series near 0."""
+    near = absolute(u) < 0.05
+    t = select(near, u, 0.0)
+    last = 1.0 / 9.0 - t * (1.0 / 10.0 - t * (1.0 / 11.0 - t * (1.0 / 12.0 - t / 13.0)))
+    middle = 1.0 / 6.0 - t * (1.0 / 7.0 - t * (1.0 / 8.0 - t * last))
+    series = 1.0 / 3.0 - t * (1.0 / 4.0 - t * (1.0 / 5.0 - t * middle))
+    far = select(near, 1.0, u)
+    return select(near, t * series - 0.5, log1pmx(far) / (far * far))

@@ -255,6 +255,28 @@ DESCRIBED: dict[str, tuple[str, ...]] = {
         "every X and mean, rowcov and colcov positive definite", "", "Gupta & Nagar (2000), chapter 2",
         "[[1.0, 0.0]], [[0.5, 0.5]], [[1.5]], [[2.0, 0.5], [0.5, 1.0]]", "-2.713626", "0.066296",
     ),
+    "matrix_t": (
+        "t matrices of df degrees of freedom with a spread of their rows and one of their columns",
+        ("log f = log Gamma_k(h + m / 2) - log Gamma_k(h) - m k log(pi) / 2 - k log|row_spread| / 2\n"
+        "- m log|col_spread| / 2 - (h + m / 2) log|I + R^T row_spread^-1 R col_spread^-1|,\n"
+        "with R = X - mean and h = (df + k - 1) / 2"),
+        "X (..., m, k), mean (m, k), row_spread (m, m), col_spread (k, k), df ()",
+        "every X and mean, row_spread and col_spread positive definite, df > 0", "", "Gupta & Nagar (2000), chapter 4",
+        "[[1.0, 0.0]], [[0.5, 0.5]], [[1.5]], [[2.0, 0.5], [0.5, 1.0]], 3.0", "-2.231471", "0.10737",
+    ),
+    "vonmises_fisher": (
+        "directions around mu",
+        "log f = kappa mu^T x + (d / 2 - 1) log kappa - d / 2 log(2 pi) - log I_(d / 2 - 1)(kappa)",
+        "x (..., d), mu (d,), kappa ()", "x and mu of length 1, kappa > 0; else ValueError", "",
+        "Mardia & Jupp (2000), section 9.3.2", "[0.6, 0.8, 0.0], [0.0, 0.6, 0.8], 2.0", "-2.166244", "0.114607",
+    ),
+    "normal_inverse_gamma": (
+        "a number x and its variance s2, each element apart",
+        ("log f = log(lmbda / (2 pi s2)) / 2 + a log b - log Gamma(a) - (a + 1) log s2\n"
+        "- (2 b + lmbda (x - mu)^2) / (2 s2)"), "any that broadcast",
+        "lmbda, a, b > 0, else nan; s2 > 0, else -inf", "", "Gelman et al. (2013), section 3.3",
+        "0.3, 1.2, 0.5, 2.0, 3.0, 1.5", "-2.152897", "0.116147",
+    ),
 }  # fmt: skip
 
 

@@ -19,10 +19,10 @@ _POINT = types.Array(types.float64, 1, "C")
 _SOURCE = """\
 from math import nan
 
-from numba import carray, types
+from numba import types
 from contad.compile.machine_code import cfunc
 
-from contad.compile.words import is_null
+from contad.compile.words import array_from, is_null
 
 pointer = types.CPointer(types.float64)
 
@@ -31,7 +31,7 @@ pointer = types.CPointer(types.float64)
 def function({parameters}):
     if {wrong}:
         return {failed}
-    point = carray(x, ({n},))
+    point = array_from(x, {n})
     try:
 {body}
     except Exception:

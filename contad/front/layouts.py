@@ -167,11 +167,9 @@ class FoundRows(LoopResult):
         if stacked:
             self.places = {p: (f"found_{p.name}", "0") for p in came.leaves}
             sizes = {f"found_{p.name}": p.size for p in came.leaves}
-            shaped = {p: f"found_{p.name}.reshape((count, ) + {p.shape})" for p in came.leaves}
-            text = came.text_of(
-                lambda p: f"join_parts({shaped[p.real]}, {shaped[p.imag]})" if isinstance(p, DirectionPair) else shaped[p],
-                True,
-            )
+            shaped: dict[Any, str] = {p: f"found_{p.name}.reshape((count, ) + {p.shape})" for p in came.leaves}
+            shaped |= {p: f"join_parts({shaped[p.real]}, {shaped[p.imag]})" for p in came.pairs()}
+            text = came.text_of(shaped.__getitem__, True)
         else:
             self.places = {p: ("found", first) for p, first in came.places.items()}
             sizes, text = {"found": came.size}, "found"

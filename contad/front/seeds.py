@@ -103,7 +103,8 @@ class DirectionTree:
 
     def text_of(self, write: Callable[[Any], str], single: bool) -> str:
         """The same of the texts of the leaves and pairs."""
-        return _join(self.structure[0] if single else self.structure, write, _tuple_text, (DirectionLeaf, DirectionPair))
+        whole = self.structure[0] if single else self.structure
+        return _join(whole, write, _tuple_text, (DirectionLeaf, DirectionPair))
 
     def types(self, of_leaf: Callable[[DirectionLeaf], NumbaType], single: bool) -> NumbaType:
         """The Numba type of such tuples."""

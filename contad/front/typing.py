@@ -7,6 +7,7 @@ from numba import types
 from numba.extending import lower_builtin, overload
 
 from contad.compile.typing_rules import AbstractTemplate, fold_arguments, overload_template, signature
+from contad.compiled_rules.user_rules import REBUILT
 from contad.errors import UnsupportedError
 from contad.front.repeated import calling, is_first_gradient, tangent_of_gradient
 from contad.variables.open_types import Function, NumbaType
@@ -47,7 +48,8 @@ def _type_of_maker(transform: Typed) -> NumbaType:
             values = list(map(_constant, options))
             if any(value is NotImplemented for value in values):
                 return None
-            made = transform.function(f.dispatcher, **dict(zip(list(called.parameters)[1:], values, strict=True)))
+            of = getattr(f.dispatcher, REBUILT, f.dispatcher)
+            made = transform.function(of, **dict(zip(list(called.parameters)[1:], values, strict=True)))
             if hasattr(f.dispatcher, "form") and not hasattr(made, "_numba_type_"):
                 _refuse_derivative(name, f)
             return signature(made._numba_type_, *given).replace(pysig=called)

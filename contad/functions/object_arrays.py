@@ -209,6 +209,8 @@ def _root(square: Real, length: Real) -> Real:
 
 
 _roots, _lengths = np.frompyfunc(_root, 2, 1), np.frompyfunc(np.hypot, 2, 1)
+
+
 def _by_pairs(function: Function) -> Function:
     """A function that NumPy computes for objects as for real numbers, with their parts where these are complex."""
 
@@ -219,12 +221,26 @@ def _by_pairs(function: Function) -> Function:
     return apply
 
 
+def _to_pairs(function: Function) -> Function:
+    """A function whose result may hold real variables and complex numbers: of such objects NumPy has no .imag."""
+
+    @functools.wraps(function)
+    def apply(*args: Nested, **options: Option) -> Value:
+        z = function(*args, **options)
+        return as_pair(z) if z.__class__ is np.ndarray and z.dtype == object else z
+
+    return apply
+
+
+_MIXING = (np.where, np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack, np.append, np.choose,
+           np.select, np.block)  # fmt: skip
 _LOGICAL = (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
 _ELEMENTWISE = (np.fmax, np.fmin, np.sign, np.floor, np.ceil, np.trunc)
 OF_OBJECTS: dict[str, Function] = (  # name in NumPy -> replacement for variables
     {ufunc.__name__: Logical(ufunc) for ufunc in _LOGICAL}
     | {ufunc.__name__: ElementwiseUfunc(ufunc) for ufunc in _ELEMENTWISE}
     | {function.__name__: _by_pairs(function) for function in (np.real, np.imag, np.correlate)}
+    | {function.__name__: _to_pairs(function) for function in _MIXING}
     | {"nan_to_num": nan_to_num, "sinc": sinc, "frombuffer": frombuffer}
 )
 OF_LINALG: dict[str, Function] = {  # name in np.linalg -> replacement for variables

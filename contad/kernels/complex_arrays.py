@@ -91,7 +91,7 @@ def is_holomorphic(
 ) -> bool:
     """Whether du/dx = dv/dy and du/dy = -dv/dx hold for all elements up to rounding."""
     gap = largest = 0.0
-    for a, b, c, d in zip(u_x.flat, u_y.flat, v_x.flat, v_y.flat):
+    for a, b, c, d in zip(u_x.flat, u_y.flat, v_x.flat, v_y.flat):  # noqa: B905  (Numba)
         gap = max(gap, np.hypot(c + b, d - a))
         largest = max(largest, np.hypot(a, b), np.hypot(c, d))
     return gap <= ROUNDING * largest

@@ -148,13 +148,17 @@ def transform_vjp_y(z, z_bar, x, y, common, *, s, axes, norm=None, inverse=False
 
 # ---- values ----------------------------------------------------------------------------------------------------------
 def _join(x, y):
-    z = np.empty(np.shape(x), np.result_type(x, y, np.complex64))
+    both = getattr(x, "dtype", None) == getattr(y, "dtype", None) == np.float64  # the usual case
+    z = np.empty(np.shape(x), np.complex128 if both else np.result_type(x, y, np.complex64))
     z.real, z.imag = x, y
     return z
 
 
 def _parts(z):
-    return np.stack([z.real, z.imag])
+    x = z.real
+    parts = np.empty((2, *x.shape), x.dtype)
+    parts[0], parts[1] = x, z.imag
+    return parts
 
 
 def _apply(name, z, s, axes, norm, workers):

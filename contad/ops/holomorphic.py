@@ -16,7 +16,6 @@ import numpy as np
 
 from contad.ops.elementary import hypot
 from contad.ops.hyperbolic import cosh, tanh
-from contad.ops.rounding import copysign
 from contad.ops.trigonometric import cos, sin
 from contad.rules.scalar_rule import scalar_rule
 from contad.variables.complex_pair import join
@@ -93,7 +92,7 @@ def log_abs_partials(z, x, y):
 
 @scalar_rule(array=_part_of(np.sqrt, "real"), points=_POINTS)
 def sqrt_real(x, y):
-    """Real part of sqrt(x + iy); the imaginary part is sqrt_real(-x, y) with the sign of y.
+    """Real part of sqrt(x + iy).
 
         z = sqrt((r + x) / 2),     dz/dx = z / (2 r),     dz/dy = w / (2 r),     r = |x + iy|,     w = Im sqrt(x + iy)
 
@@ -109,7 +108,29 @@ def sqrt_real(x, y):
 @sqrt_real.partials
 def sqrt_real_partials(z, x, y):
     r = 2.0 * hypot(x, y)
-    return z / r, copysign(sqrt_real(-x, y), y) / r
+    return z / r, sqrt_imag(x, y) / r
+
+
+@scalar_rule(array=_part_of(np.sqrt, "imag"), points=_POINTS)
+def sqrt_imag(x, y):
+    """Imaginary part of sqrt(x + iy), with the sign of y.
+
+        z = sgn(y) sqrt((r - x) / 2),     dz/dx = -z / (2 r),     dz/dy = w / (2 r),     r = |x + iy|,
+                                                                                         w = Re sqrt(x + iy)
+
+    Domain:  every (x, y); infinite partials at the origin. The cut is the negative real axis.
+    Ref:     DLMF 4.37; C99, G.6.4.2.
+
+    >>> sqrt_imag(3.0, -4.0)
+    -1.0
+    """
+    return cmath.sqrt(complex(x, y)).imag
+
+
+@sqrt_imag.partials
+def sqrt_imag_partials(z, x, y):
+    r = 2.0 * hypot(x, y)
+    return -z / r, sqrt_real(x, y) / r
 
 
 # ---- tan -------------------------------------------------------------------------------------------------------------
@@ -191,7 +212,7 @@ def arcsin_real_partials(z, x, y):
     p = (1.0 - x) * (1.0 + x) + y * y
     q = -2.0 * x * y
     r = hypot(p, q)
-    return sqrt_real(p, q) / r, copysign(sqrt_real(-p, q), q) / r
+    return sqrt_real(p, q) / r, sqrt_imag(p, q) / r
 
 
 @scalar_rule(array=_arcsin_imag, points=_POINTS)
@@ -214,7 +235,7 @@ def arcsin_imag_partials(z, x, y):
     p = (1.0 - x) * (1.0 + x) + y * y
     q = -2.0 * x * y
     r = hypot(p, q)
-    return -copysign(sqrt_real(-p, q), q) / r, sqrt_real(p, q) / r
+    return -sqrt_imag(p, q) / r, sqrt_real(p, q) / r
 
 
 @scalar_rule(array=_part_of(np.arccos, "real"), points=_POINTS)
@@ -237,7 +258,7 @@ def arccos_real_partials(z, x, y):
     p = (1.0 - x) * (1.0 + x) + y * y
     q = -2.0 * x * y
     r = hypot(p, q)
-    return -sqrt_real(p, q) / r, -copysign(sqrt_real(-p, q), q) / r
+    return -sqrt_real(p, q) / r, -sqrt_imag(p, q) / r
 
 
 @scalar_rule(array=_part_of(np.arctan, "real"), points=_POINTS)

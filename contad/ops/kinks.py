@@ -41,6 +41,7 @@ from contad.ops.trigonometric import arccos, arcsin
 from contad.rules.array_rule import ArrayRule
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.array import is_plain
+from contad.variables.complex_pair import as_pair
 from contad.variables.dual import ArrayDual, Dual
 from contad.variables.number import Carrier, is_at_pole, observe, peek, primal, route, scale
 from contad.variables.open_types import Function, Nested, Options, Value
@@ -472,12 +473,18 @@ def choose_first(gradient: Nested, owner: Any, find: Callable[[], Nested]) -> Ne
     """A gradient that carries a derivative; at kinks it gets the values of the first derivative, `find`."""
     if getattr(owner, "loses", False):
         count = owner.several or 1
-        return map_leaves(lambda g: owner.wrap(g, [np.full(np.shape(g), math.nan)] * count), find())
+        return map_leaves(lambda g: owner.wrap(g, [np.full(np.shape(g), math.nan)] * count), _in_parts(find()))
     at_tie = getattr(owner, "meets_ties", False)
     if not at_tie and all(np.all(np.isfinite(peek(g))) for g in leaves_of(gradient)):
         return gradient
     with np.errstate(all="ignore"):
-        return map_leaves(lambda g, first: _choose(g, first) if _carries(g) else g, gradient, find())
+        gradient, first = _in_parts(gradient), _in_parts(find())
+        return map_leaves(lambda g, first: _choose(g, first) if _carries(g) else g, gradient, first)
+
+
+def _in_parts(tree: Nested) -> Nested:
+    """A tree whose leaves are real: complex numbers and arrays are pairs."""
+    return map_leaves(as_pair, tree)
 
 
 def _carries(x: Value) -> bool:

@@ -9,7 +9,7 @@ from contad.ops.linear_systems import real_of
 from contad.ops.products import as_array
 from contad.ops.spectra import eigvals
 from contad.rules.numpy_functions import implements
-from contad.variables.complex_pair import holds_complex, is_complex, join, split
+from contad.variables.complex_pair import ComplexPair, holds_complex, is_complex, join, split
 from contad.variables.dtypes import require_float64
 from contad.variables.number import Carrier, observe
 
@@ -68,7 +68,7 @@ def roots(p):
         p = np.reshape(p, (1,))
     if np.ndim(p) != 1:
         raise ValueError("Input must be a rank-1 array.")
-    places = np.flatnonzero(observe(np.not_equal, p, 0.0))
+    places = np.flatnonzero(p != 0.0 if is_complex(p) else observe(np.not_equal, p, 0.0))
     if not len(places):
         return np.array([])
     zeros = np.zeros(np.shape(p)[0] - 1 - places[-1])
@@ -134,7 +134,7 @@ def polysub(a1, a2):
 def polymul(a1, a2):
     """The product of two polynomials. Leading variables that are 0 are kept: they have derivatives."""
     a1, a2 = (coefficients("np.polymul", a) for a in (a1, a2))
-    a1, a2 = (a if isinstance(a, Carrier) else np.trim_zeros(a, "f") for a in (a1, a2))
+    a1, a2 = (a if isinstance(a, (Carrier, ComplexPair)) else np.trim_zeros(a, "f") for a in (a1, a2))
     return np.convolve(*(a if np.size(a) else np.zeros(1) for a in (a1, a2)))
 
 

@@ -171,16 +171,18 @@ def insert(arr: Value, obj: Option, values: Value, axis: Option = None) -> Value
 
     def move(given: Sources) -> Value:
         arr = given["arr"]
-        of_objects = isinstance(arr, np.ndarray) and arr.dtype == object  # NumPy can assign numbers of any level to it
-        place = insert if holds_numbers(given) and not of_objects else np.insert
+        place = insert if needs_room(arr, given) else np.insert
         return place(arr, obj, given["values"], axis)
 
     return move_elements("np.insert", move, {"arr": arr, "values": values})
 
 
-def holds_numbers(given: Sources) -> bool:
-    """Whether the moved data contain numbers of outer levels, which NumPy would assign to an array of floats."""
-    return bool(numbers_in(list(given.values())))
+def needs_room(array: Value, given: Sources) -> bool:
+    """Whether the moved data contain numbers of outer levels, which NumPy would assign to an array of floats.
+
+    To an object array NumPy can assign numbers of any level.
+    """
+    return not (isinstance(array, np.ndarray) and array.dtype == object) and bool(numbers_in(list(given.values())))
 
 
 @implements(np.ediff1d, layout="own")
@@ -219,7 +221,7 @@ def pad(array: Value, pad_width: Option, mode: Option = "constant", **options: O
 
     def move(given: Sources) -> Value:
         values = {name: x for name, x in given.items() if name != "array"}
-        place = pad if holds_numbers(given) else np.pad
+        place = pad if needs_room(given["array"], given) else np.pad
         return place(given["array"], pad_width, mode, **values, **options)
 
     return move_elements("np.pad", move, sources)

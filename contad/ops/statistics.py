@@ -8,7 +8,7 @@ from contad.errors import UnsupportedError
 from contad.ops.linear_systems import transposed_of
 from contad.ops.products import as_array, matmul
 from contad.rules.numpy_functions import implements
-from contad.variables.complex_pair import is_complex
+from contad.variables.complex_pair import as_complex, is_complex
 from contad.variables.dtypes import dtype_beside, require_float64
 from contad.variables.number import Carrier
 
@@ -33,7 +33,10 @@ def observations(m, y, rowvar):
 @implements(np.cov, layout="own")
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
     """Covariances of variables in rows, over the samples in columns; weights of samples are constants."""
-    require_float64("np.cov", dtype)
+    if dtype is not None and np.dtype(dtype) == np.complex128:
+        m = as_complex(as_array(m))
+    else:
+        require_float64("np.cov", dtype)
     if isinstance(fweights, Carrier) or isinstance(aweights, Carrier):
         raise UnsupportedError("np.cov: weights must be constants; contad.value_of gives their values")
     if ddof is None:

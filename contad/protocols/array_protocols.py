@@ -23,7 +23,7 @@ from contad.rules.array_rule import _by_ufunc as _array_rules_by_ufunc, array_ru
 from contad.rules.numpy_functions import NO_VALUE, entry_of, written_for
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
 from contad.variables.array import Array, as_objects
-from contad.variables.complex_pair import NO_ROOM, ComplexPair
+from contad.variables.complex_pair import NO_ROOM, ComplexArray, ComplexPair
 from contad.variables.number import observe
 from contad.variables.open_types import Function, Option, Value
 
@@ -118,7 +118,7 @@ def _assign(ufunc: np.ufunc, out: Any, result: Value) -> Value:
     if isinstance(target, np.ndarray) and target.dtype == object:
         target[...] = as_objects(result)
         return target
-    if not isinstance(target, Array):
+    if not isinstance(target, (Array, ComplexArray)):
         raise LostDerivativeError(
             f"{find_exported_name(ufunc)}: an array of floats cannot hold a variable (out=, or an operation in place); "
             "write a = a + x, or create a with contad.zeros"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.errors import UnsupportedError
+from contad.errors import LostDerivativeError, UnsupportedError
 from contad.ops import (
     arctan2,
     copysign,
@@ -47,22 +47,24 @@ def _is_zero(y: Value) -> bool:
 
 
 # ---- arithmetic ------------------------------------------------------------------------------------------------------
-# No part of a result shares memory with an operand, to which the user may write; +x is a copy.
+# No part of a result shares memory with an operand, to which the user may write; +x is a copy. The sign of a zero says
+# on which side of a branch cut a point is. To NumPy the imaginary part of a real operand is 0.0, which decides the signs
+# of zeros: products and quotients follow it where a part is 0, and leave its products out elsewhere.
 def add(x: Value, y: Value, u: Value, v: Value) -> Parts:
     """z + w."""
-    return x + u, +v if _is_zero(y) else +y if _is_zero(v) else y + v
+    return x + u, y + v  # 0.0 makes 0.0 of -0.0
 
 
 def subtract(x: Value, y: Value, u: Value, v: Value) -> Parts:
     """z - w."""
-    return x - u, -v if _is_zero(y) else +y if _is_zero(v) else y - v
+    return x - u, +y if _is_zero(v) else y - v
 
 
 def multiply(x: Value, y: Value, u: Value, v: Value) -> Parts:
     """z w."""
-    if _is_zero(v):
+    if _is_zero(v) and not _holds_zero(x, y):
         return x * u, y * u
-    if _is_zero(y):
+    if _is_zero(y) and not _holds_zero(u, v):
         return x * u, x * v
     return x * u - y * v, x * v + y * u
 
@@ -70,8 +72,21 @@ def multiply(x: Value, y: Value, u: Value, v: Value) -> Parts:
 def divide(x: Value, y: Value, u: Value, v: Value) -> Parts:
     """z / w, as z times 1 / w."""
     if _is_zero(v):
-        return x / u, y / u
+        if not _holds_zero(x, y):
+            return x / u, y / u
+        zero = copysign(0.0, u)
+        return (x + y * zero) / u, (y - x * zero) / u
+    if _is_zero(y) and _holds_zero(v):
+        flat = _is(operator.eq, v, 0.0)
+        t = select(flat, v / select(flat, u, 1.0), 0.0)
+        p, q = parts.reciprocal_real(u, v), parts.reciprocal_real(v, u)
+        return x * p, select(flat, (0.0 - x * t) * p, -(x * q))
     return multiply(x, y, *reciprocal(u, v))
+
+
+def _holds_zero(*parts: Value) -> bool:
+    """Whether a part is 0 somewhere."""
+    return not all(bool(v) if v.__class__ is float else np.all(v) for v in map(peek, parts))
 
 
 def reciprocal(x: Value, y: Value) -> Parts:
@@ -203,7 +218,7 @@ def log_one_plus(x: Value, y: Value) -> Parts:
 
 def sqrt(x: Value, y: Value) -> Parts:
     """The root with a real part that is not negative."""
-    return parts.sqrt_real(x, y), copysign(parts.sqrt_real(-x, y), y)
+    return parts.sqrt_real(x, y), parts.sqrt_imag(x, y)
 
 
 def sine(x: Value, y: Value) -> Parts:
@@ -268,11 +283,11 @@ def inverse_hyperbolic_tangent(x: Value, y: Value) -> Parts:
 
 
 def sign(x: Value, y: Value) -> Parts:
-    """z / |z|, and 0 at 0, as in NumPy 2."""
+    """z / |z|, and 0 with derivative 0 at 0, as in NumPy 2."""
     r = hypot(x, y)
     empty = observe(operator.eq, r, 0.0)
     r = select(empty, 1.0, r)
-    return x / r, y / r
+    return select(empty, 0.0, x / r), select(empty, 0.0, y / r)
 
 
 FORMS: dict[str, Callable[..., Parts]] = {  # by the name of the real rule
@@ -424,6 +439,11 @@ def array_ufunc(z: Any, ufunc: np.ufunc, method: str, *inputs: Value, **options:
     if out is None:
         return result
     (target,) = out
+    if isinstance(target, np.ndarray) and target.dtype != object:
+        raise LostDerivativeError(
+            f"{name}: a plain array cannot hold a complex variable (out=); assign the result to an array that is made "
+            "in the function, by np.zeros(n, complex)"
+        )
     target[...] = result
     return target
 

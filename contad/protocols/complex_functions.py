@@ -23,7 +23,8 @@ from contad.variables.array import Array, as_array, lower_constants, numbers_in,
 from contad.variables.array_methods import delegate
 from contad.variables.complex_pair import NO_ROOM, ComplexArray, ComplexNumber, ComplexPair, is_complex, join, split
 from contad.variables.number import Carrier, map_numbers, observe, peek
-from contad.variables.open_types import Function, Nested, Option, Options, Value
+from contad.variables.open_types import ArrayValue, Function, Nested, Option, Options, Value
+from contad.variables.overlaps import forbid_writing
 from contad.variables.trees import map_lists
 
 # compositions of operations that complex arrays have
@@ -250,6 +251,19 @@ for _name in ("all", "any", "argmax", "argmin", "argsort", "clip", "cumprod", "c
     setattr(ComplexArray, _name, delegate(_name))
 setattr(ComplexArray, "flags", property(lambda z: peek(split(z)[0]).flags, doc="The memory order."))  # noqa: B010
 setattr(ComplexArray, "compress", lambda z, condition, axis=None: np.compress(condition, z, axis))  # noqa: B010
+
+
+def view(z: ComplexArray, dtype: Option = None) -> ArrayValue:
+    """The array itself; for float64 a read-only copy with the parts in turn along the last axis."""
+    if dtype is None or np.dtype(dtype) == np.complex128:
+        return z[...]
+    if np.dtype(dtype) != np.float64:
+        raise UnsupportedError(f"view: a complex array has views of complex128 and float64, got {np.dtype(dtype)}")
+    parts = np.reshape(np.stack(split(z), axis=-1), (*z.shape[:-1], 2 * z.shape[-1]))
+    return forbid_writing(parts, "z.view(float) of a complex variable is a copy; write to z.real or z.imag")
+
+
+ComplexArray.view = view  # type: ignore[attr-defined]
 
 
 def _matmul(z: Any, w: Any) -> Any:

@@ -208,7 +208,7 @@ def _of_array(name: str) -> Function:
 _OF_VALUES = ("as_integer_ratio", "hex", "fromhex", "to_device", "choose", "searchsorted")
 _CONSTANT = "use contad.value_of(v).{}() where a constant is meant"
 _IMMUTABLE = "numbers are immutable; make an array of it, contad.array([v])"
-REMEDIES = {name: remedy for name, remedy in REFUSED.items() if name not in ("resize", "view", "setflags")} | {
+REMEDIES = {name: remedy for name, remedy in REFUSED.items() if name not in ("resize", "setflags")} | {
     name: _CONSTANT.format(name) for name in _OF_VALUES
 }  # fmt: skip
 REMEDIES |= dict.fromkeys(("fill", "put", "resize", "setflags", "sort"), _IMMUTABLE)

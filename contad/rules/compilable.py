@@ -1,12 +1,13 @@
 """Functions of contad that Numba functions may also call, by the same names as Python."""
 
 import functools
+import importlib
 import inspect
 import itertools
 import linecache
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, ModuleType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeGuard, TypeVar
 
@@ -74,13 +75,30 @@ class Compilable(Generic[P, R]):
         return self
 
 
-def name_in_njit(module: ModuleType, instead: str = Compilable.instead) -> None:
-    """Make calls of a module's public functions inside njit raise an error that says what to do instead."""
+class WithNumbaForm(Compilable[P, R]):
+    """A function in whose place Numba functions call the Numba function of the same name in another module."""
+
+    def __init__(self, function: Callable[P, R], module: str) -> None:
+        super().__init__(function)
+        self.module = module
+
+    @property
+    def stands_for(self) -> Any:
+        """The Numba function; the module, which imports Numba, is imported on first use."""
+        return getattr(importlib.import_module(self.module), self.__name__)
+
+
+def name_in_njit(module: ModuleType, instead: str = Compilable.instead, forms: Mapping[str, str] | None = None) -> None:
+    """Make calls of a module's public functions inside njit raise an error that says what to do instead.
+
+    forms   by name, the module with the Numba function that is called instead, for functions that have one
+    """
     home = module.__name__
     for name in module.__all__:
         function = vars(module).get(name)
         if isinstance(function, FunctionType) and f"{function.__module__}.".startswith(f"{home}."):
-            found: Compilable[..., Any] = Compilable(function)
+            form = (forms or {}).get(name)
+            found: Compilable[..., Any] = WithNumbaForm(function, form) if form else Compilable(function)
             found.instead = instead
             setattr(module, name, found)
             setattr(sys.modules[function.__module__], name, found)

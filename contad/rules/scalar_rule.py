@@ -22,7 +22,17 @@ from contad.variables.arguments import fail, operand, require_plain
 from contad.variables.array import Array, as_objects, numbers_in
 from contad.variables.complex_pair import DROPPED, holds_complex, is_complex
 from contad.variables.dtypes import FLOAT
-from contad.variables.number import Carrier, Number, as_float, is_real, map_numbers, peek, route, scale, stands_for_float
+from contad.variables.number import (
+    Carrier,
+    Number,
+    as_float,
+    is_real,
+    map_numbers,
+    peek,
+    route,
+    scale,
+    stands_for_float,
+)
 from contad.variables.open_types import ArrayValue, Function, Owner, Real, Value
 from contad.variables.trees import CONTAINERS, list_operands, map_containers
 
@@ -231,7 +241,8 @@ class ScalarRule(Capturing):
                     )
             return self.at_complex(*args)
         name = next(name for name, x in zip(self.argument_names, args, strict=True) if holds_complex(x))
-        remedy = "; @contad.scalar_rule(holomorphic=True) takes complex numbers" if not self.__module__.startswith("contad.") else ""
+        is_own = self.__module__.startswith("contad.")
+        remedy = "" if is_own else "; @contad.scalar_rule(holomorphic=True) takes complex numbers"
         fail(self.name, name, "be real", f"a complex number{remedy}", UnsupportedError)
 
     def _has_complex_value(self, args: tuple[Value, ...]) -> bool:

@@ -2,6 +2,7 @@
 
 from contad.distributions.docstrings import describe, example_of, formula_of, source_of
 from contad.distributions.formula import Formula
+from contad.scipy.standard_form_examples import SHOWN_FORMS
 
 _TITLES = {
     "logpdf": "The logarithm of the density", "pdf": "The density", "logpmf": "The logarithm of the probability of k",
@@ -229,7 +230,7 @@ class Described:
     def __init__(self, name: str, density: Formula, at: str, scaled: bool = False) -> None:
         """`scaled` says that the logarithm of the scale is subtracted."""
         self.name, self.density = name, density
-        self.support, self.parameters, self.example, *self.results = SHOWN[name]
+        self.support, self.parameters, self.example, *self.results = SHOWN.get(name) or SHOWN_FORMS[name]
         self.is_whole = self.support.startswith("k")
         pairs = zip(density.argument_names, at.split(", "), strict=True)
         where = ", ".join(f"{argument} = {text}" for argument, text in pairs if argument != text)

@@ -120,6 +120,51 @@ def eigvalsh(
     )
 
 
+@mirror
+def eig(
+    a: ArrayValue, b: ArrayValue | None = None, left: bool = False, right: bool = True, overwrite_a: bool = False,
+    overwrite_b: bool = False, check_finite: bool = True, homogeneous_eigvals: bool = False,
+) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
+    """Complex eigenvalues and right eigenvectors of any square matrix, like `numpy.linalg.eig`.
+
+        a v = v diag(w),     a_bar = v^-H (diag(w_bar) + conj(f) (v^H v_bar, without what scales vectors)) v^H,
+        f_ij = 1 / (w_j - w_i), 0 for i = j
+
+    Shapes:  a (..., n, n) -> w (..., n), v (..., n, n).
+    Domain:  every a; derivatives of equal eigenvalues and of their vectors are nan.
+    Raises:  UnsupportedError for b=, left= and homogeneous_eigvals=, ValueError if a is not finite.
+    Cost:    O(n^3), and so is the sweep.
+    Ref:     `contad.ops.spectra`; Boeddeker et al. (2019).
+
+    >>> eig(np.array([[0.0, -2.0], [2.0, 0.0]]))[0]
+    array([0.+2.j, 0.-2.j])
+    """
+    refuse_options("eig", b=b, left=left, homogeneous_eigvals=homogeneous_eigvals)
+    (a,) = matrices("eig", check_finite, a)
+    w, v = np.linalg.eig(a)
+    return (as_complex(w), v) if right else as_complex(w)
+
+
+@mirror
+def eigvals(
+    a: ArrayValue, b: ArrayValue | None = None, overwrite_a: bool = False, check_finite: bool = True,
+    homogeneous_eigvals: bool = False,
+) -> ArrayValue:  # fmt: skip
+    """The eigenvalues of `eig`.
+
+        a v = v diag(w),     a_bar = v^-H diag(w_bar) v^H
+
+    Shapes:  a (..., n, n) -> w (..., n).
+    Domain, Raises, Cost, Ref:  like `eig`.
+
+    >>> eigvals(np.array([[2.0, 1.0], [0.0, 3.0]]))
+    array([2.+0.j, 3.+0.j])
+    """
+    refuse_options("eigvals", b=b, homogeneous_eigvals=homogeneous_eigvals)
+    (a,) = matrices("eigvals", check_finite, a)
+    return as_complex(np.linalg.eigvals(a))
+
+
 # ---- singular values -------------------------------------------------------------------------------------------------
 @inside_njit(
     {"nn": "np.linalg.svd(a, False)", "mn 0": "np.linalg.svd(a, False)"},

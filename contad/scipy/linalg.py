@@ -25,8 +25,10 @@ from contad.ops.linear_systems import check_square, conj_of, in_c_order
 from contad.ops.matrix_functions import lu_factors, order_in
 from contad.ops.triangular_factors import cholesky_factor, symmetrise, upper_cholesky_factor
 from contad.scipy.eigenvalues import (
+    eig,
     eigh,
     eigh_tridiagonal,
+    eigvals,
     eigvalsh,
     eigvalsh_tridiagonal,
     null_space,
@@ -65,8 +67,9 @@ from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Option, Value
 
 __all__ = [
-    "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "det", "eigh", "eigh_tridiagonal", "eigvalsh",
-    "eigvalsh_tridiagonal", "expm", "expm_frechet", "hankel", "inv", "logm", "lu", "lu_factor", "lu_solve",
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "det", "eig", "eigh", "eigh_tridiagonal",
+    "eigvals", "eigvalsh", "eigvalsh_tridiagonal", "expm", "expm_frechet", "hankel", "inv", "logm", "lu", "lu_factor",
+    "lu_solve",
     "matmul_toeplitz", "norm", "null_space", "orth", "pinv", "polar", "qr", "schur", "solve", "solve_banded",
     "solve_circulant", "solve_continuous_are", "solve_continuous_lyapunov", "solve_discrete_lyapunov",
     "solve_sylvester", "solve_toeplitz", "solve_triangular", "solveh_banded", "sqrtm", "subspace_angles", "svd",

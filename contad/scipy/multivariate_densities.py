@@ -16,6 +16,7 @@ from contad.ops.exponential import log1p
 from contad.ops.triangular_factors import cholesky_factor
 from contad.scipy import vector_densities as densities
 from contad.scipy.mirroring import as_one
+from contad.scipy.stats import invgamma, norm
 from contad.variables.array import numbers_in
 from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Function, Option, Value
@@ -221,17 +222,61 @@ def _lkj(x: ArrayValue, eta: Value) -> Value:
     return _in_shape(np.stack(found), np.shape(x)[:-2])
 
 
-def _matrix_normal(X: ArrayValue, mean: ArrayValue = None, rowcov: ArrayValue = 1, colcov: ArrayValue = 1) -> Value:
-    name = "matrix_normal"
+def _of_matrices(
+    name: str, density: Function, X: ArrayValue, mean: ArrayValue, rows: tuple[str, ArrayValue],
+    columns: tuple[str, ArrayValue], *more: Value,
+) -> Value:  # fmt: skip
+    """A density of each matrix of a stack, from two positive definite matrices with the names of their arguments."""
     x = as_one(X)
     if np.ndim(x) < 2:
         raise _fail(name, f"X must be a matrix or a stack of matrices, got shape {np.shape(x)}")
     x = x if mean is None else x - as_one(mean)
-    rows = _factor(name, "rowcov", _matrix(name, "rowcov", rowcov, np.shape(x)[-2]))
-    columns = _factor(name, "colcov", _matrix(name, "colcov", colcov, np.shape(x)[-1]))
+    factors = [
+        _factor(name, argument, _matrix(name, argument, a, np.shape(x)[axis]))
+        for axis, (argument, a) in ((-2, rows), (-1, columns))
+    ]
     stack = np.reshape(x, (-1, *np.shape(x)[-2:]))
-    found = [densities.matrix_normal_of_matrix(stack[k], rows, columns) for k in range(np.shape(stack)[0])]
+    found = [density(stack[k], *factors, *more) for k in range(np.shape(stack)[0])]
     return _in_shape(np.stack(found), np.shape(x)[:-2])
+
+
+def _matrix_normal(X: ArrayValue, mean: ArrayValue = None, rowcov: ArrayValue = 1, colcov: ArrayValue = 1) -> Value:
+    of_matrix = densities.matrix_normal_of_matrix
+    return _of_matrices("matrix_normal", of_matrix, X, mean, ("rowcov", rowcov), ("colcov", colcov))
+
+
+def _matrix_t(
+    X: ArrayValue, mean: ArrayValue = None, row_spread: ArrayValue = 1, col_spread: ArrayValue = 1, df: Value = 1
+) -> Value:
+    name = "matrix_t"
+    if not df > 0.0:
+        raise _fail(name, f"df must be positive, got {observe(float, df)}")
+    rows, columns = ("row_spread", row_spread), ("col_spread", col_spread)
+    return _of_matrices(name, densities.matrix_t_of_matrix, X, mean, rows, columns, df)
+
+
+# ---- directions, and a number with its variance ----------------------------------------------------------------------
+def _fisher(x: ArrayValue, mu: ArrayValue = None, kappa: Value = 1) -> Value:
+    name = "vonmises_fisher"
+    x, mu = as_one(x), as_one(mu)
+    size = np.size(mu)
+    if np.ndim(mu) != 1 or size < 2 or abs(np.sum(mu * mu) - 1.0) > 1e-5:
+        raise _fail(name, "mu must be a vector of length 1, of at least two elements")
+    if np.ndim(kappa) or not kappa > 0.0:
+        raise _fail(name, "kappa must be one positive number")
+    if np.shape(x)[-1] != size or np.any(np.abs(np.sum(x * x, axis=-1) - 1.0) > 1e-5):
+        raise _fail(name, f"x must be vectors of length 1, of {size} elements")
+    return densities.fisher_of_cosines(np.sum(x * mu, axis=-1), kappa, size)
+
+
+def _normal_inverse_gamma(
+    x: ArrayValue, s2: ArrayValue, mu: ArrayValue = 0.0, lmbda: ArrayValue = 1.0, a: ArrayValue = 1.0,
+    b: ArrayValue = 1.0,
+) -> Value:  # fmt: skip
+    x, s2, mu, lmbda = as_one(x), as_one(s2), as_one(mu), as_one(lmbda)
+    inside = np.where(s2 > 0.0, s2, 1.0)
+    found = norm.logpdf(x, mu, np.sqrt(inside / lmbda)) + invgamma.logpdf(inside, as_one(a), 0.0, as_one(b))
+    return np.where(s2 > 0.0, found, np.where(np.isnan(found), np.nan, -np.inf))[()]
 
 
 multivariate_normal: Any = MultivariateDistribution("multivariate_normal", _normal)
@@ -244,6 +289,9 @@ wishart: Any = MultivariateDistribution("wishart", _wishart)
 invwishart: Any = MultivariateDistribution("invwishart", _inverse_wishart)
 lkj: Any = MultivariateDistribution("lkj", _lkj, in_scipy=False)
 matrix_normal: Any = MultivariateDistribution("matrix_normal", _matrix_normal)
+matrix_t: Any = MultivariateDistribution("matrix_t", _matrix_t, in_scipy=False)  # which older ones have not
+vonmises_fisher: Any = MultivariateDistribution("vonmises_fisher", _fisher)
+normal_inverse_gamma: Any = MultivariateDistribution("normal_inverse_gamma", _normal_inverse_gamma, in_scipy=False)
 
 
 # ---- kernel densities ------------------------------------------------------------------------------------------------

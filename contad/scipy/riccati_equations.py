@@ -11,7 +11,8 @@ import numpy as np
 from contad.ops.linear_systems import solve
 from contad.ops.products import matmul
 from contad.rules.array_rule import array_rule
-from contad.scipy.mirroring import inside_njit, matrices, mirror, over_stacks
+from contad.scipy.mirroring import as_one, inside_njit, matrices, mirror, over_stacks
+from contad.variables.complex_pair import holds_complex, join, split_evenly
 from contad.variables.dtypes import float64_only
 from contad.variables.open_types import ArrayValue
 
@@ -143,6 +144,12 @@ def is_symmetric(x):
     return np.max(np.abs(x - x.T)) <= 1e-13 * np.max(np.abs(x))
 
 
+def as_real_blocks(x):
+    """The real matrix that stands for a complex one: products and inverses are those of the complex matrices."""
+    x, y = split_evenly(np.atleast_2d(as_one(x)))
+    return np.concatenate([np.concatenate([x, -y], axis=1), np.concatenate([y, x], axis=1)])
+
+
 @inside_njit(
     {"nn nk nn kk": "continuous_riccati(a, b @ np.linalg.solve(r, b.T), q)"},
     inside=[("is_symmetric(q)", "q must be symmetric"), ("is_symmetric(r)", "r must be symmetric")],
@@ -159,6 +166,7 @@ def solve_continuous_are(
         a^T z + z a - z b r^-1 b^T z + q = 0,     k = r^-1 b^T z,     c = a - b k,
         c t + t c^T = z_bar,     a_bar = -2 z t,     b_bar = 2 z t k^T,     q_bar = -t,     r_bar = -k t k^T
 
+    For complex matrices ^T conjugates, and the real matrices [[Re x, -Im x], [Im x, Re x]] stand for them.
     With e and s the equation is e^T z a + a^T z e - (e^T z b + s) r^-1 (b^T z e + s^T) + q = 0.
 
     Shapes:  a, q, e (..., n, n), b, s (..., n, k), r (..., k, k) -> (..., n, n); inside njit, stacks, e and s are not
@@ -172,6 +180,10 @@ def solve_continuous_are(
     >>> solve_continuous_are(np.array([[0.0]]), np.array([[1.0]]), np.array([[4.0]]), np.array([[1.0]]))
     array([[2.]])
     """
+    if any(map(holds_complex, (a, b, q, r, e, s))):
+        a, b, q, r, e, s = (None if x is None else as_real_blocks(x) for x in (a, b, q, r, e, s))
+        z, n = solve_continuous_are(a, b, q, r, e, s), np.shape(a)[0] // 2
+        return join(z[:n, :n], z[n:, :n])
     a, b, q, r = (np.atleast_2d(x) for x in matrices("solve_continuous_are", True, a, b, q, r))
     for name, x in (("q", q), ("r", r)):
         if np.shape(x) != np.shape(x)[::-1] or not is_symmetric(x):

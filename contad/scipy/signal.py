@@ -19,26 +19,30 @@ from contad.errors import UnsupportedError
 from contad.ops._scipy import signal
 from contad.ops.recursive_filters import convolve_arrays, filter_signal, final_state, steady_state
 from contad.scipy.mirroring import as_one, mirror_of, refuse_missing
+from contad.scipy.short_time_transforms import short_time_class
 from contad.scipy.spectral_analysis import (
     coherence,
     csd,
     freqz,
     freqz_sos,
     hilbert,
+    hilbert2,
     istft,
+    lombscargle,
     periodogram,
     spectrogram,
     stft,
     welch,
 )
+from contad.variables.array import numbers_in
 from contad.variables.complex_pair import is_complex
 from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Function, Option, Value
 
 __all__ = [
     "coherence", "convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "filtfilt",
-    "freqz", "freqz_sos", "hilbert", "istft", "lfilter", "lfilter_zi", "oaconvolve", "periodogram", "savgol_filter",
-    "sosfilt", "sosfilt_zi", "sosfiltfilt", "spectrogram", "stft", "welch",
+    "freqz", "freqz_sos", "hilbert", "hilbert2", "istft", "lfilter", "lfilter_zi", "lombscargle", "oaconvolve",
+    "periodogram", "savgol_filter", "sosfilt", "sosfilt_zi", "sosfiltfilt", "spectrogram", "stft", "welch",
 ]  # fmt: skip
 
 _mirror = mirror_of(signal)
@@ -66,8 +70,13 @@ def convolve(in1: ArrayValue, in2: ArrayValue, mode: str = "full", method: str =
     if np.ndim(in1) == 0:
         return in1 * in2
     if method == "auto":
-        method = observe(signal().choose_conv_method, in1, in2, mode)
+        method = signal().choose_conv_method(_stand_in(in1), _stand_in(in2), mode)
     return convolve_arrays(in1, in2, mode=mode, method=method)
+
+
+def _stand_in(x: ArrayValue) -> ArrayValue:
+    """An array of the shape and the type of one of variables; a plain one as it is."""
+    return np.broadcast_to(1j if is_complex(x) else 1.0, np.shape(x)) if numbers_in([x]) else x
 
 
 @_mirror
@@ -511,4 +520,6 @@ def detrend(
 
 
 def __getattr__(name: str) -> Any:
+    if name == "ShortTimeFFT":
+        return short_time_class()
     refuse_missing(__name__, signal, name)

@@ -12,16 +12,30 @@ binom). nct needs df of at least 0.01 and, except for the density, |nc| of at mo
 -1.737085713765
 """
 
+import importlib
 import math
 from types import ModuleType
 from typing import Any
 
-from contad.distributions import circular, counts, intervals, noncentral_t, positive_line, real_line
+from contad.distributions import (
+    circular,
+    counts,
+    forms_on_half_line,
+    forms_on_intervals,
+    forms_on_line,
+    intervals,
+    noncentral_t,
+    positive_line,
+    real_line,
+)
 from contad.distributions.cumulative import CUMULATIVE
 from contad.distributions.faces import Face, compose
 from contad.distributions.formula import Formula
+from contad.distributions.probability_functions import distribution
+from contad.distributions.standard_counts import COUNTS, NAMES_OF_COUNTS
 from contad.ops.exponential import exp, log
 from contad.scipy.distribution_docstrings import Described
+from contad.scipy.mirroring import refuse_missing
 from contad.variables.open_types import Value
 
 _SCALED = ("not scale > 0.0", math.nan)
@@ -116,7 +130,8 @@ def _add_cumulative(
     made: Any, cumulative: str, names: list[str], at: str, flip: bool, whole: tuple[str, ...] = ()
 ) -> None:
     name = made.distribution
-    at = at.replace(", 0.0, kappa", ", kappa")  # the distribution function is centred at 0
+    if cumulative == "von_mises_of_turns":  # which is centred at 0
+        at = at.replace(", 0.0, kappa", ", kappa")
     for method, (kind, opposite) in _METHODS.items():
         known = getattr(CUMULATIVE[cumulative], opposite if flip else kind)
         cases = [_SCALED] if "scale" in names else []
@@ -165,12 +180,16 @@ _INVERSES = {
     "triangular": "loc + scale * f({p}, c)",
     "generalised_pareto": "loc + scale * f({p}, c)",
     "generalised_extreme": "loc + scale * f({p}, c)",
+    # of distributions with other parameters than others with the same formula
+    "gibrat": "loc + f({p}, log(scale), 1.0)",
+    "mielke": "loc + f({p}, s, k / s, scale)",
+    "wald": "loc + scale * f({p}, 1.0, 1.0)",
 }
 
 
 def _add_inverses(made: Any, cumulative: str, names: list[str], flip: bool) -> None:
     name, (lower, upper) = made.distribution, CUMULATIVE[cumulative][-2:]
-    text = _INVERSES[cumulative]
+    text = _INVERSES.get(name) or _INVERSES[cumulative]
     if flip:
         inner = text.replace("loc + ", "").replace("loc", "-loc")
         text = f"loc - {inner}" if text.startswith("loc + ") else f"-{inner}"
@@ -330,16 +349,65 @@ hypergeom = _discrete(
     "hypergeom", "M n N", counts.hypergeometric_log_mass, "k - loc, N, n, M - n", "M n N", "hypergeometric"
 )
 
+# ---- made at their first use -----------------------------------------------------------------------------------------
+_FORMS = forms_on_line.FORMS | forms_on_half_line.FORMS | forms_on_intervals.FORMS
+_FORMS["reciprocal"] = _FORMS["loguniform"]
+_LIKE_OTHERS: dict[str, tuple[Any, ...]] = {  # the arguments of `_continuous` after the name
+    "erlang": ("a", positive_line.gamma_log_density, "x - loc, a, 1.0 / scale", "gamma"),
+    "gibrat": ("", positive_line.lognormal_log_density, "x - loc, log(scale), 1.0", "lognormal"),
+    "levy_l": ("", positive_line.levy_log_density, "loc - x, scale", "levy", False, True),
+    "mielke": ("k s", positive_line.burr_log_density, "x - loc, s, k / s, scale", "burr"),
+    "wald": ("", positive_line.inverse_gaussian_log_density, "(x - loc) / scale, 1.0, 1.0", "inverse_gaussian", True),
+}
+
+
+def _make_count(name: str) -> Any:
+    """A distribution of whole numbers from its row."""
+    shapes, mass, at, whole, options = COUNTS[name]
+    if not options:
+        return _discrete(name, shapes, mass, at, whole)
+    parameters = mass.argument_names[1:]
+    options = {"low": "n < 0.0", "high": "n == _inf", "whole": mass.body.whole, "known": NAMES_OF_COUNTS} | options
+    CUMULATIVE[name] = distribution(name, " ".join(parameters), **options)
+    return _discrete(name, shapes, mass, at, whole, name)
+
+
+def _make_standard(name: str) -> Any:
+    """A distribution from its row in standard form."""
+    form = _FORMS[name]
+    density = form.make_density(name)
+    made = form.make_probabilities(name, density)
+    if made is not None:
+        CUMULATIVE[name] = made
+        if made.quantile is not None:
+            _INVERSES[name] = f"loc + scale * f({', '.join(['{p}', *form.shapes.split()])})"
+    at = ", ".join(["(x - loc) / scale", *form.shapes.split()])
+    ends = [end for end in form.ends if not end.endswith("_inf")]
+    edge = " or ".join(f"(x - loc) / scale == {end}" for end in ends) or "x == loc"
+    return _continuous(name, form.shapes, density, at, name if made else "", scaled=True, edge=edge)
+
+
+randint = _discrete(
+    "randint", "low high", counts.discrete_range_log_mass, "k - loc, low, high - 1.0", "low high", "discrete_range"
+)
+
 __all__ = [name for name, value in list(globals().items()) if isinstance(value, Distribution)]
+__all__ += list(_FORMS)
+__all__ += list(_LIKE_OTHERS)
+__all__ += list(COUNTS)
 
 MULTIVARIATE = ("categorical", "dirichlet", "dirichlet_multinomial", "gaussian_kde", "invwishart", "lkj",
-                "matrix_normal", "multinomial", "multivariate_normal", "multivariate_t", "wishart")  # fmt: skip
+                "matrix_normal", "matrix_t", "multinomial", "multivariate_normal", "multivariate_t",
+                "normal_inverse_gamma", "vonmises_fisher", "wishart")  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """Import densities of vectors and matrices on first use."""
+    """Import densities of vectors and matrices, and make other distributions, on first use."""
+    if name in __all__:
+        made = _make_standard(name) if name in _FORMS else _make_count(name) if name in COUNTS else None
+        return globals().setdefault(name, made or _continuous(name, *_LIKE_OTHERS[name]))
     if name in MULTIVARIATE:
         import contad.scipy.multivariate_densities as module
 
         return getattr(module, name)
-    raise AttributeError(f"module 'contad.scipy.stats' has no attribute {name!r}")
+    refuse_missing(__name__, lambda: importlib.import_module("scipy.stats"), name)

@@ -14,6 +14,7 @@ from contad.distributions.formula import unlisted_rule
 from contad.distributions.ways_by_axes import in_expressions
 from contad.ops import triangular_factors
 from contad.ops._scipy import special
+from contad.ops.bessel_functions import ive
 from contad.ops.beta_functions import betaln, stirling_series
 from contad.ops.entropies import xlogy
 from contad.ops.exponential import exp, log
@@ -185,6 +186,23 @@ def matrix_normal_of_matrix(x, row_factor, column_factor):
     whole = solve_lower(column_factor, transposed_of(solve_lower(row_factor, x)))
     logs = k * log_diagonal(row_factor) + m * log_diagonal(column_factor)
     return normal_of_squares(np.sum(whole * whole), logs, m * k)
+
+
+def matrix_t_of_matrix(x, row_factor, column_factor, df):
+    """The log density of a matrix t, with x (m, k) minus its mean."""
+    m, k = np.shape(x)
+    whole = solve_lower(column_factor, transposed_of(solve_lower(row_factor, x)))
+    logs = k * log_diagonal(row_factor) + m * log_diagonal(column_factor)
+    half = 0.5 * (df + k - 1.0)
+    grown = 2.0 * log_diagonal(cholesky_factor(np.eye(k) + np.matmul(whole, transposed_of(whole))))
+    constant = multigammaln(half + 0.5 * m, k) - multigammaln(half, k) - 0.5 * m * k * LOG_PI
+    return constant - logs - (half + 0.5 * m) * grown
+
+
+def fisher_of_cosines(cosines, kappa, size):
+    """kappa (c - 1) + (d / 2 - 1) log kappa - d / 2 log(2 pi) - log(e^-kappa I_(d / 2 - 1)(kappa))."""
+    half = 0.5 * size
+    return kappa * (cosines - 1.0) + (half - 1.0) * log(kappa) - half * LOG_TWO_PI - log(ive(half - 1.0, kappa))
 
 
 # ---- kernel densities ------------------------------------------------------------------------------------------------

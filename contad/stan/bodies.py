@@ -504,6 +504,19 @@ def converges(a1, a2, b1, z):
     return good and not (is_end(b1) and first < b1)
 
 
+def has_sum(above, below, z):
+    """Whether a hypergeometric series converges or ends; at a pole, it has to end before."""
+    first, pole, excess = -np.inf, -np.inf, 0.0
+    for x in above:
+        first = max(first, x if is_end(x) else -np.inf)  # where it ends
+        excess -= x
+    for x in below:
+        pole = max(pole, x if is_end(x) else -np.inf)
+        excess += x
+    good = first > -np.inf or abs(z) < 1.0 or (abs(z) == 1.0 and excess > 0.0)
+    return good and not (pole > -np.inf and first < pole)
+
+
 # ---- sparse matrices -------------------------------------------------------------------------------------------------
 def require_rows(m, n, w, v, u):
     """Raise ValueError unless the beginnings of rows are valid, and columns are from 0 to n - 1."""

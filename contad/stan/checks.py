@@ -21,7 +21,7 @@ import numpy as np
 from contad.distributions.faces import function_of_text
 from contad.rules.compilable import Compilable
 from contad.stan.check_docstrings import describe_check
-from contad.stan.compiled_checks import ELEMENTS, write_check
+from contad.stan.compiled_checks import ELEMENTS, write_check, write_sizes
 from contad.variables import arguments
 from contad.variables.number import Number, read_primal
 from contad.variables.open_types import Nested, Real
@@ -80,6 +80,31 @@ class ArgumentCheck(Compilable):
             f"{self.__name__}: inside njit the names of function and argument must be literal strings, and the values "
             "numbers or float64 arrays of one or two axes, as the check requires; call it outside njit"
         )
+
+
+class WrittenCheck(Compilable):
+    """A check that is a Python function, with the names of its arguments and the condition in words for compiled code."""
+
+    has_bodies = True
+
+    def __init__(self, function: Callable[..., None], names: str, words: str) -> None:
+        super().__init__(function)
+        self.signature, self.words = inspect.signature(eval(f"lambda {names}: None")), words
+
+    def body(self, given: tuple[Any, ...]) -> Any:
+        """The check of values with these numbers of axes; names of functions and arguments are strings."""
+        names = list(self.signature.parameters)
+        if self.words:
+            return write_check(self.__name__, names, given, self.words)
+        if any(isinstance(x, str) != (k == 0 or k % 2 == 1) for k, x in enumerate(given)) or len(given) % 2 == 0:
+            return None
+        return write_sizes(self.__name__, names, given)
+
+    refuse = ArgumentCheck.refuse
+
+
+def _with_names(words: str, names: str) -> Callable[[Callable[..., None]], WrittenCheck]:
+    return lambda function: WrittenCheck(function, names, words)
 
 
 class Rejection(Compilable):
@@ -321,7 +346,10 @@ def _consistent_size(function: str, name: str, x: Nested, expected_size: int) ->
         arguments.fail(function, name, f"be a number or have {expected_size} elements", f"shape {shape}")
 
 
-@Compilable
+_PAIRS = "function, " + ", ".join(f"name{k}=None, x{k}=None" for k in range(1, 11))
+
+
+@_with_names("", _PAIRS)
 def check_consistent_sizes(function: str, *names_and_values: Nested) -> None:
     """Raise unless all of name1, x1, name2, x2, ... that are not numbers have the same size.
 
@@ -338,7 +366,7 @@ def check_consistent_sizes(function: str, *names_and_values: Nested) -> None:
     _consistent(function, names_and_values, 1)
 
 
-@Compilable
+@_with_names("", _PAIRS)
 def check_consistent_sizes_mvt(function: str, *names_and_values: Nested) -> None:
     """Raise unless each of name1, x1, name2, x2, ... is one vector, or as many vectors as the others.
 
@@ -390,7 +418,7 @@ def _of_place(kind: str) -> ArgumentCheck:
 
 
 # ---- series ----------------------------------------------------------------------------------------------------------
-@Compilable
+@_with_names("converge", "function, a1, a2, b1, z")
 def check_2F1_converges(function: str, a1: Real, a2: Real, b1: Real, z: Real) -> None:
     """Raise unless the series of 2F1(a1, a2; b1; z) converges.
 
@@ -409,7 +437,7 @@ def check_2F1_converges(function: str, a1: Real, a2: Real, b1: Real, z: Real) ->
     _converges(function, "2F1", [a1, a2], [b1], z)
 
 
-@Compilable
+@_with_names("converge", "function, a1, a2, a3, b1, b2, z")
 def check_3F2_converges(function: str, a1: Real, a2: Real, a3: Real, b1: Real, b2: Real, z: Real) -> None:
     """Raise unless the series of 3F2(a1, a2, a3; b1, b2; z) converges.
 

@@ -39,6 +39,9 @@ ARRAYS = {
     "check_nonzero_size": {"1": "len(y) > 0", "2": "y.shape[0] * y.shape[1] > 0"},
     "check_ordered": {"1": "increases(y) and np.all(y == y)"},
     "check_pos_definite": {"2": "is_positive_definite(y)"},
+    "check_pos_semidefinite": {
+        "2": "is_symmetric(y) and has_factor(stop_gradient(y) + 1e-8 * max(np.max(np.diag(y)), 1.0) * np.eye(len(y)))"
+    },
     "check_positive_ordered": {"1": "increases(y) and np.all(y >= 0.0)"},
     "check_simplex": {"1": "len(y) > 0 and is_simplex(y)"},
     "check_sorted": {"1": "np.all(y[1:] >= y[:-1]) and np.all(y == y)"},
@@ -59,6 +62,8 @@ ARRAYS = {
     "check_column_index": {"2 0": "0 <= i < y.shape[1]"},
     "check_row_index": {"2 0": "0 <= i < y.shape[0]", "1 0": "0 <= i < len(y)"},
     "check_vector_index": {"1 0": "0 <= i < len(y)"},
+    "check_2F1_converges": {"0 0 0 0": "has_sum(np.array([a1, a2]), np.array([b1]), z)"},
+    "check_3F2_converges": {"0 0 0 0 0 0": "has_sum(np.array([a1, a2, a3]), np.array([b1, b2]), z)"},
 }  # fmt: skip
 
 
@@ -73,6 +78,18 @@ def condition_of(check: str, axes: Sequence[int]) -> str | None:
     return ARRAYS.get(check, {}).get(pattern)
 
 
+def write_sizes(check: str, names: Sequence[str], given: Sequence[Any]) -> Any:
+    """The body of a check that values with a size, each after its name, have the same size."""
+    of, least = ("len({})", 2) if check.endswith("_mvt") else ("{}.size", 1)
+    values = [(given[k - 1], of.format(names[k])) for k in range(2, len(given), 2)]
+    sizes = [pair for pair, axes in zip(values, given[2::2], strict=True) if axes >= least]
+    lines = [f"def {check}({', '.join(names[: len(given)])}):"]
+    for name, size in sizes:
+        message = f"{given[0]}: {name} must have the size of {sizes[0][0]}"
+        lines += [f"    if {size} != {sizes[0][1]}:", f"        raise ValueError({message!r})"]
+    return function_of_text("\n".join([*lines, "    return None"]) + "\n", check, {})
+
+
 def write_check(check: str, names: Sequence[str], given: Sequence[Any], what: str) -> Any:
     """The body of a check; None if there is none.
 
@@ -84,7 +101,8 @@ def write_check(check: str, names: Sequence[str], given: Sequence[Any], what: st
         return None
     error = "IndexError" if check.endswith(("_index", "_range")) else "ValueError"
     named = {name: texts.get(name, name) for name in names}
-    subject = next(texts[name] for name in ("name", "name1", "name_i") if name in texts)
+    series = check.split("_")[1]  # in checks that get no name
+    subject = next((texts[name] for name in ("name", "name1", "name_i") if name in texts), series)
     message = f"{texts['function']}: {subject} must {what.format(**named)}"
     text = f"def {check}({', '.join(names)}):\n    if not ({condition}):\n        raise {error}({message!r})\n"
     return function_of_text(text, check, vars(bodies) | {"np": np, "stop_gradient": stop_gradient})

@@ -5,43 +5,90 @@ Gauss's rule over positive densities, so logarithms are accurate in both tails.
 """
 
 import inspect
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from contad.distributions.faces import Face, as_operand
+from contad.distributions.faces import Face, as_operand, function_of_text
 from contad.distributions.first_passage import wiener_log_density
 from contad.ops.log_sums import logsumexp
 from contad.ops.products import as_array
+from contad.rules.compilable import Compilable
 from contad.stan.checks import check_bounded, check_finite, check_greater, check_nonnegative, check_positive_finite
+from contad.stan.recursion_bodies import (
+    DELAY_WEIGHTS,
+    DELAYS,
+    NEGLIGIBLE,
+    SHARE_WEIGHTS,
+    SHARES,
+    TIME_WEIGHTS,
+    TIMES,
+    log_passage,
+)
 from contad.variables import arguments
 from contad.variables.open_types import ArrayValue, Real, Value
 
 __all__ = ["wiener_lccdf_unnorm", "wiener_lcdf_unnorm", "wiener_lpdf"]
 
-NEGLIGIBLE = 46.0
 _DOMAINS = {
     "y": "positive finite", "alpha": "positive finite", "tau": "nonnegative", "beta": "inner probability",
     "delta": "finite", "var_delta": "nonnegative",
 }  # fmt: skip
 
 
-def _rule(panels: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of Gauss's rule on panels of (0, 1)."""
-    x, weights = np.polynomial.legendre.leggauss(nodes)
-    at = (np.arange(panels)[:, None] + 0.5 * (x + 1.0)) / panels
-    return at.ravel(), np.tile(0.5 * weights / panels, panels)
+def _write_sum(name: str, names: Sequence[str], given: Sequence[int], above: float) -> Any:
+    """The body of a sum over data, for arguments with these numbers of axes."""
+    if len(given) < 5 or not set(given) <= {0, 1}:
+        return None
+    arrays = [x for x, axes in zip(names, given, strict=False) if axes]
+    at = [f"{x}[k]" if x in arrays else x for x in names[: len(given)]]
+    lines = [f"def {name}({', '.join(names[: len(given)])}):"]
+    for x in arrays[1:]:
+        message = f"{name}: {x} must have in axis 0 the length of {arrays[0]} in axis 0"
+        lines += [f"    if len({x}) != len({arrays[0]}):", f"        raise ValueError({message!r})"]
+    lines += ["    total = 0.0", f"    for k in range({f'len({arrays[0]})' if arrays else 1}):"]
+    values = dict(zip(names, [*at, "0.0", "0.0", "0.0"], strict=False))
+    for test, what in (*_DEMANDS, ("above < 1.0 or var_tau <= y - tau", "var_tau must be at most y - tau")):
+        text = re.sub(r"\w+", lambda found: values.get(found[0], found[0]), test).replace("above", repr(above))
+        lines += [f"        if not ({text}):", f"            raise ValueError({f'{name}: {what}'!r})"]
+    lines += [f"        total = total + log_passage({', '.join(values.values())}, {above})", "    return total"]
+    return function_of_text("\n".join(lines) + "\n", name, {"np": np, "log_passage": log_passage})
 
 
-def _graded_rule(panels: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Like `_rule`, with panels that halve towards 1, where densities of short times vary most."""
-    x, weights = np.polynomial.legendre.leggauss(nodes)
-    ends = np.append(1.0 - 2.0 ** -np.arange(panels), 1.0)
-    lengths = np.diff(ends)[:, None]
-    return (ends[:-1, None] + 0.5 * lengths * (x + 1.0)).ravel(), (0.5 * lengths * weights).ravel()
+_DEMANDS = [
+    ("0.0 < y < np.inf", "y must be positive and finite"),
+    ("0.0 < alpha < np.inf", "alpha must be positive and finite"), ("tau >= 0.0", "tau must be nonnegative"),
+    ("0.0 <= beta <= 1.0", "beta must be between 0.0 and 1.0"),
+    ("-np.inf < delta < np.inf", "delta must be finite"), ("var_delta >= 0.0", "var_delta must be nonnegative"),
+    ("var_beta >= 0.0", "var_beta must be nonnegative"), ("var_tau >= 0.0", "var_tau must be nonnegative"),
+    ("y > tau", "y must be greater than tau"), ("beta - 0.5 * var_beta > 0.0", "beta - var_beta / 2 must be positive"),
+    ("beta + 0.5 * var_beta <= 1.0 - 2.0**-53", "beta + var_beta / 2 must be less than 1"),
+]  # fmt: skip
+
+
+class PassageProbability(Compilable[..., Real]):
+    """A log probability, as a Python function; compiled code has a body for numbers and vectors."""
+
+    has_bodies = True
+
+    def __init__(self, function: Callable[..., Real], above: float) -> None:
+        super().__init__(function)
+        plain = [x.replace(annotation=x.empty) for x in inspect.signature(function).parameters.values()]
+        self.signature, self.above = inspect.Signature(plain), above
+
+    def body(self, given: tuple[Any, ...]) -> Any:
+        """The sum over data."""
+        return _write_sum(self.__name__, list(self.signature.parameters), given, self.above)
+
+    def refuse(self) -> str:
+        """The message for other arguments."""
+        return f"{self.__name__}: inside njit it takes numbers and vectors"
 
 
 class WienerDensity(Face):
-    """The log density; if start or delay vary, an average of densities, which compiled code does not support."""
+    """The log density; if start or delay vary, an average of densities."""
 
     def __init__(self, name: str, doc: str) -> None:
         super().__init__(
@@ -49,7 +96,9 @@ class WienerDensity(Face):
             has_propto=False, orders={"y": "above tau"},
         )  # fmt: skip
         extra = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=0.0) for n in _VARIED]
-        self.__signature__ = self.signature.replace(parameters=[*self.signature.parameters.values(), *extra])
+        self.signature = self.__signature__ = self.signature.replace(
+            parameters=[*self.signature.parameters.values(), *extra]
+        )
 
     def __call__(self, *args: Value, **kwargs: Value) -> Value:
         if len(args) <= 6 and not set(_VARIED) & kwargs.keys():
@@ -60,6 +109,16 @@ class WienerDensity(Face):
             raise TypeError(f"{self.__name__}: {error}") from None
         bound.apply_defaults()
         return _average(self.__name__, None, *bound.args)
+
+    def body(self, given: tuple[Any, ...]) -> Any:
+        """The formula; with more arguments, the average."""
+        if len(given) <= len(self.names):
+            return super().body(given)
+        return _write_sum(self.__name__, list(self.__signature__.parameters), given, -1.0)
+
+
+def _with_body(above: float) -> Callable[[Callable[..., Real]], PassageProbability]:
+    return lambda function: PassageProbability(function, above)
 
 
 _VARIED = ("var_beta", "var_tau")
@@ -74,7 +133,7 @@ wiener_lpdf = WienerDensity(
     drift, var_beta the length of an interval around beta, var_tau that of one which begins at tau.
 
     Arguments: y (> tau), alpha (> 0), tau (>= 0), beta (in (0, 1)), delta, var_delta, var_beta, var_tau (>= 0, or left
-               out); numbers, or arrays that broadcast. With the last two, not inside njit.
+               out); numbers, or arrays that broadcast; inside njit, numbers and vectors.
     Raises:    ValueError if an argument is outside its domain.
     Ref:       Navarro & Fuss (2009); Gondan, Blurton & Kesselmeier (2014).
 
@@ -84,6 +143,7 @@ wiener_lpdf = WienerDensity(
 )
 
 
+@_with_body(0.0)
 def wiener_lcdf_unnorm(
     y: Value, alpha: Value, tau: Value, beta: Value, delta: Value, var_delta: Value = 0.0, var_beta: Value = 0.0,
     var_tau: Value = 0.0,
@@ -92,7 +152,7 @@ def wiener_lcdf_unnorm(
 
         log P = log int_tau^y f(t) dt, f the density of wiener_lpdf
 
-    Arguments and errors like wiener_lpdf; a sum over the data. Not inside njit.
+    Arguments and errors like wiener_lpdf; a sum over the data.
 
     Domain:  as for wiener_lpdf.
     Ref:     Blurton, Kesselmeier & Gondan (2012); Stan Functions Reference, Wiener first passage time distribution.
@@ -103,6 +163,7 @@ def wiener_lcdf_unnorm(
     return _average("wiener_lcdf_unnorm", False, y, alpha, tau, beta, delta, var_delta, var_beta, var_tau)
 
 
+@_with_body(1.0)
 def wiener_lccdf_unnorm(
     y: Value, alpha: Value, tau: Value, beta: Value, delta: Value, var_delta: Value = 0.0, var_beta: Value = 0.0,
     var_tau: Value = 0.0,
@@ -111,7 +172,7 @@ def wiener_lccdf_unnorm(
 
         log Q = log int_y^inf f(t) dt, f the density of wiener_lpdf
 
-    Arguments and errors like wiener_lpdf, and y - tau is at least var_tau; a sum over the data. Not inside njit.
+    Arguments and errors like wiener_lpdf, and y - tau is at least var_tau; a sum over the data.
 
     Domain:  as for wiener_lpdf, and y - tau >= var_tau.
     Ref:     Blurton, Kesselmeier & Gondan (2012); Stan Functions Reference, Wiener first passage time distribution.
@@ -142,16 +203,16 @@ def _average(name: str, above: bool | None, *args: Value) -> Real:
     y, alpha, tau, beta, delta, var_delta, var_beta, var_tau = [_with_axes(x, shape) for x in given]
     weights: ArrayValue = np.zeros((1, 1, 1))
     if np.any(values[6] > 0.0):
-        at, w = _rule(1, 24)
+        at, w = SHARES, SHARE_WEIGHTS
         beta = beta + var_beta * (at - 0.5)[:, None, None]
         weights = weights + np.log(w)[:, None, None]
     if np.any(values[7] > 0.0):
-        at, w = _graded_rule(8, 16)
+        at, w = DELAYS, DELAY_WEIGHTS
         length = np.minimum(var_tau, y - tau)
         tau = tau + length * at[:, None]
         weights = weights + np.log(w)[:, None] + np.log(length / var_tau)
     if above is not None:
-        at, w = _rule(8, 24)
+        at, w = TIMES, TIME_WEIGHTS
         span = [x[..., None, None, None] for x in np.broadcast_arrays(*values)]
         duration, squared = span[0] - span[2], span[1] ** 2
         if above:

@@ -23,15 +23,15 @@ SYMMETRIC = (("a", "symmetric"),)
 
 
 # ---- element by element ----------------------------------------------------------------------------------------------
-@with_bodies({"n n": "x * y", "mn mn": "x * y", "0 0": "x * y"})
+@with_bodies({"n n": "x * y", "mn mn": "x * y", "12 0": "x * y", "0 12": "x * y", "0 0": "x * y"})
 def elt_multiply(x: ArrayValue, y: ArrayValue) -> ArrayValue:
-    """The products of the elements of two arrays.
+    """The products of the elements of two arrays; one of them may be a number.
 
         z = x * y,     z_dot = x_dot * y + x * y_dot
 
-    Shapes:  x, y (...) -> (...), without broadcasting.
+    Shapes:  x, y (...) -> (...).
     Domain:  every x and y.
-    Raises:  ValueError if the shapes differ.
+    Raises:  ValueError if the shapes of two arrays differ.
     Cost:    O(n) forward and reverse.
     Ref:     Stan Functions Reference, elementwise arithmetic operations.
 
@@ -39,7 +39,8 @@ def elt_multiply(x: ArrayValue, y: ArrayValue) -> ArrayValue:
     array([ 4.5, -0.8])
     """
     x, y = map(as_array, (x, y))
-    require_same_shape("elt_multiply", "x", x, "y", y)
+    if np.ndim(x) and np.ndim(y):
+        require_same_shape("elt_multiply", "x", x, "y", y)
     return x * y
 
 

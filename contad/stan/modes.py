@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 
 from contad.errors import REJECTIONS, SingularPointError
+from contad.ops._scipy import lapack, linalg
 from contad.variables.arguments import fail, require_positive_size
 
 _PAIRS = 6  # steps that L-BFGS remembers
@@ -118,7 +118,7 @@ class InverseHessian:
         a, b, c = y @ (d * y), s @ y, s @ (s / d)
         new.scales = b / (a / d * np.maximum(1.0 - s * s / (c * d), 0.0) + y * y)
         scaled, products = new.scales[:, None] * falls, steps.T @ falls
-        inverse, _ = scipy.linalg.lapack.dtrtri(np.triu(products))
+        inverse, _ = lapack().dtrtri(np.triu(products))
         corner = inverse.T @ (np.diag(np.diag(products)) + falls.T @ scaled) @ inverse
         new.factors = np.hstack([scaled, steps])
         new.middle = np.block([[np.zeros_like(corner), -inverse], [-inverse.T, corner]])
@@ -233,7 +233,7 @@ def approximate_at_mode(model: Any, mode: Any, seed: Any, jacobian: bool) -> Nor
             f"{-curvatures[0]:.2g}{along}): no maximum, or a direction that the data leave open"
         )
     lower = np.linalg.cholesky(precision)
-    inner = scipy.linalg.solve_triangular(lower, np.eye(len(u)), lower=True).T
+    inner = linalg().solve_triangular(lower, np.eye(len(u)), lower=True).T
     decrement = float(np.sum((gradient @ inner) ** 2))
     if not decrement <= _MOST_DECREMENT:
         expected = "be a mode of this density: of the same model, data and `jacobian`"

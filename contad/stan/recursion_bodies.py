@@ -1,9 +1,13 @@
-"""Recursions over time, which Numba compiles: the forward algorithm of hidden Markov models, and the Kalman filter."""
+"""Loops over time, which Numba compiles: the forward algorithm of hidden Markov models, the Kalman filter, and integrals
+of first passage times."""
 
 import numpy as np
 from numpy.linalg import cholesky
 
+from contad.distributions.faces import Face
+from contad.distributions.first_passage import wiener_log_density
 from contad.ops.exponential import exp, log
+from contad.ops.log_sums import logsumexp
 from contad.ops.logic import stop_gradient
 from contad.scipy.vector_densities import LOG_TWO_PI, log_diagonal, solve_lower
 from contad.stan.bodies import has_factor, is_finite_symmetric
@@ -106,3 +110,55 @@ def filter_observations(y, F, G, V, W, m0, C0, propto=False):
         total = total - 0.5 * np.sum(error * error) - log_diagonal(factor)
         count = count + np.sum(seen)
     return total - (0.0 if propto else 0.5 * LOG_TWO_PI * count)
+
+
+# ---- first passage times ---------------------------------------------------------------------------------------------
+def _rule(panels: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of Gauss's rule on panels of (0, 1)."""
+    x, weights = np.polynomial.legendre.leggauss(nodes)
+    at = (np.arange(panels)[:, None] + 0.5 * (x + 1.0)) / panels
+    return at.ravel(), np.tile(0.5 * weights / panels, panels)
+
+
+def _graded_rule(panels: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Like `_rule`, with panels that halve towards 1, where densities of short times vary most."""
+    x, weights = np.polynomial.legendre.leggauss(nodes)
+    ends = np.append(1.0 - 2.0 ** -np.arange(panels), 1.0)
+    lengths = np.diff(ends)[:, None]
+    return (ends[:-1, None] + 0.5 * lengths * (x + 1.0)).ravel(), (0.5 * lengths * weights).ravel()
+
+
+NEGLIGIBLE = 46.0
+passage_density = Face(__name__, "passage_density", wiener_log_density, "The log density of a first passage time.")
+SHARES, SHARE_WEIGHTS = _rule(1, 24)
+DELAYS, DELAY_WEIGHTS = _graded_rule(8, 16)
+TIMES, TIME_WEIGHTS = _rule(8, 24)
+
+
+def log_passage(y, alpha, tau, beta, delta, var_delta, var_beta, var_tau, above):
+    """log of the density at y if `above` is negative, of the probability below y if it is 0, and above y if it is 1."""
+    starts = len(SHARES) if var_beta > 0.0 else 1
+    delays = len(DELAYS) if var_tau > 0.0 else 1
+    ends = len(TIMES) if above >= 0.0 else 1
+    length = var_tau if var_tau < y - tau else y - tau
+    duration, width = stop_gradient(y - tau), stop_gradient(alpha)
+    nearest = (1.0 - stop_gradient(beta) - 0.5 * stop_gradient(var_beta)) * width
+    far, near = width * width / (np.pi * np.pi * duration), duration / (nearest * nearest)
+    reach = np.log1p(2.0 * NEGLIGIBLE * (far if above > 0.0 else near))
+    logs = np.zeros(starts * delays * ends)
+    n = 0
+    for i in range(starts):
+        start = beta + var_beta * (SHARES[i] - 0.5) if starts > 1 else beta
+        of_start = np.log(SHARE_WEIGHTS[i]) if starts > 1 else 0.0
+        for j in range(delays):
+            delay = tau + length * DELAYS[j] if delays > 1 else tau
+            of_delay = np.log(DELAY_WEIGHTS[j]) + log(length / var_tau) if delays > 1 else 0.0
+            for k in range(ends):
+                t, of_end = y - delay, 0.0
+                if ends > 1:
+                    t = t * np.exp((1.0 if above > 0.0 else -1.0) * reach * TIMES[k])
+                    of_end = np.log(TIME_WEIGHTS[k] * reach) + log(t)
+                density = passage_density(delay + t, alpha, delay, start, delta, var_delta)
+                logs[n] = of_start + of_delay + of_end + density
+                n += 1
+    return logsumexp(logs)

@@ -27,7 +27,7 @@ from contad.ops import (  # isort: skip
     iv as modified_bessel_first_kind, jv as bessel_first_kind, kv as modified_bessel_second_kind, lambert_w0,
     lambert_wm1, lbeta, ldexp, lgamma, log, log1m, log1m_exp, log1p, log1p_exp, log2, log10, log_diff_exp,
     log_inv_logit, logaddexp, logit, logsumexp, multigammaln, owens_t, poch as rising_factorial, power as pow,
-    reciprocal as inv, select, sin, sinh, sqrt_at_rest as sqrt, square, std_normal_qf, tan, tanh, tgamma, trigamma,
+    ndtri_exp as std_normal_log_qf, reciprocal as inv, select, sin, sinh, sqrt_at_rest as sqrt, square, std_normal_qf, tan, tanh, tgamma, trigamma,
     trunc, xlogy as lmultiply, yv as bessel_second_kind,
 )  # fmt: skip
 
@@ -41,7 +41,7 @@ __all__ = [
     "log_falling_factorial", "log_inv_logit", "log_inv_logit_diff", "log_mix", "log_modified_bessel_first_kind",
     "log_rising_factorial", "log_softmax", "log_sum_exp", "logit", "modified_bessel_first_kind",
     "modified_bessel_second_kind", "owens_t", "pow", "rising_factorial", "sin", "sinh", "softmax", "sqrt", "square",
-    "std_normal_qf", "student_t_qf", "tan", "tanh", "tgamma", "trigamma", "trunc",
+    "std_normal_log_qf", "std_normal_qf", "student_t_qf", "tan", "tanh", "tgamma", "trigamma", "trunc",
 ]  # fmt: skip
 
 
@@ -96,8 +96,7 @@ hypergeometric_1F0 = _composition(
 @with_bodies(
     {
         "0 0": "-log(y_hat) if y != 0 else -minus(y_hat)",
-        "n n": "-np.where(y != 0, np.log(y_hat), np.log1p(-y_hat))",
-        "0 1": "-np.log(y_hat if y != 0 else 1.0 - y_hat)",
+        "01234 01234": "-np.where(y != 0, np.log(y_hat), np.log1p(-y_hat))",
     },
     minus=log1m,
 )
@@ -138,8 +137,8 @@ lchoose = _composition(
 )  # fmt: skip
 
 
-@with_bodies({"0 01": "rule(x, 1.0 * n)"}, rule=multigammaln)
-def lmgamma(n: int, x: Value) -> Value:
+@with_bodies({"01234 01234": "rule(x, 1.0 * n)"}, rule=multigammaln)
+def lmgamma(n: Value, x: Value) -> Value:
     """Logarithm of the multivariate gamma function, `multigammaln(x, n)`.
 
         z = n (n - 1) / 4 log pi + sum_(j < n) log Gamma(x - j / 2)
@@ -150,7 +149,7 @@ def lmgamma(n: int, x: Value) -> Value:
     >>> round(lmgamma(2, 3.5), 12)
     2.466485725832
     """
-    return multigammaln(x, float(n))
+    return multigammaln(x, 1.0 * as_array(n) if np.ndim(n) else float(n))
 
 
 # ---- others ----------------------------------------------------------------------------------------------------------
@@ -208,7 +207,7 @@ def log_softmax(x: Nested) -> ArrayValue:
 
 
 @with_bodies(
-    {"12": "rule(x)", "0 012": "both(x, y)", "12 0": "both(x, y)", "1 1": "both(x, y)", "2 2": "both(x, y)"},
+    {"12": "rule(x)", "0 01234": "both(x, y)", "1234 0": "both(x, y)", **{f"{n} {n}": "both(x, y)" for n in "1234"}},
     rule=logsumexp, both=logaddexp,
 )  # fmt: skip
 def log_sum_exp(x: Nested, y: Nested | None = None, axis: Any = None, b: Any = None, keepdims: bool = False) -> Value:

@@ -20,7 +20,7 @@ _TABLE: dict[str, tuple[str, Mapping[Pattern, str]]] = {
     "minus": ("x", {_ANY: "-x"}), "plus": ("x", {_ANY: "+x"}),
     "add": ("x, y", {f"{_ANY} {_ANY}": "x + y"}), "subtract": ("x, y", {f"{_ANY} {_ANY}": "x - y"}),
     "multiply": ("x, y", {f"0 {_ANY}": "x * y", f"{_ANY} 0": "x * y", "12 12": "x @ y"}),
-    "divide": ("x, y", {f"{_ANY} 0": "x / y"}),
+    "divide": ("x, y", {f"{_ANY} 0": "x / y", f"0 {_ARRAY}": "x / y"}),
     "min": ("x, y=None", {_ARRAY: "np.min(x)", "0 0": "np.minimum(x, y)"}),
     "max": ("x, y=None", {_ARRAY: "np.max(x)", "0 0": "np.maximum(x, y)"}),
     # reductions and statistics
@@ -31,11 +31,11 @@ _TABLE: dict[str, tuple[str, Mapping[Pattern, str]]] = {
     "quantile": ("x, p", {"1 01": "np.quantile(x, p)"}), "cumulative_sum": ("x", {"1": "np.cumsum(x)"}),
     "dot_product": ("x, y", {"n n": "np.sum(x * y)"}), "dot_self": ("x", {"1": "np.sum(x * x)"}),
     "distance": ("x, y", {"n n": "np.sqrt(np.sum((x - y) ** 2))"}),
-    "squared_distance": ("x, y", {"n n": "np.sum((x - y) ** 2)"}),
+    "squared_distance": ("x, y", {"n n": "np.sum((x - y) ** 2)", "0 0": "(x - y) ** 2"}),
     "sort_asc": ("x", {"1": "np.sort(x)"}), "sort_desc": ("x", {"1": "np.sort(x)[::-1]"}),
     "trace": ("x", {"nn": "np.trace(x)"}), "trace_dot": ("x, y", {"mn nm": "np.sum(x.T * y)"}),
     # vectors and matrices
-    "append_array": ("x, y", {"1 1": "np.concatenate((x, y))", "2 2": "np.concatenate((x, y))"}),
+    "append_array": ("x, y", {f"{n} {n}": "np.concatenate((x, y))" for n in _ARRAY}),
     "append_col": (
         "x, y",
         {
@@ -60,19 +60,24 @@ _TABLE: dict[str, tuple[str, Mapping[Pattern, str]]] = {
     ),
     **dict.fromkeys(("rep_vector", "rep_row_vector"), ("x, n", {"0 0": "x * np.ones(n)"})),
     "rep_array": (
-        "x, m, n=None",
+        "x, m, n=None, k=None",
         {
-            "0 0": "x * np.ones(m)", "0 0 0": "x * np.ones((m, n))", "1 0": "x * np.ones((m, 1))",
-            "1 0 0": "x * np.ones((m, n, 1))", "2 0": "x * np.ones((m, 1, 1))",
+            "0 0": "x * np.ones(m)", "0 0 0": "x * np.ones((m, n))", "0 0 0 0": "x * np.ones((m, n, k))",
+            "1 0": "x * np.ones((m, 1))", "1 0 0": "x * np.ones((m, n, 1))", "1 0 0 0": "x * np.ones((m, n, k, 1))",
+            "2 0": "x * np.ones((m, 1, 1))", "2 0 0": "x * np.ones((m, n, 1, 1))", "3 0": "x * np.ones((m, 1, 1, 1))",
         },
     ),
     "rep_matrix": ("x, m, n", {"0 0 0": "x * np.ones((m, n))"}),
-    "reverse": ("x", {_ARRAY: "x[::-1]"}), "transpose": ("x", {"2": "x.T"}),
+    "reverse": ("x", {_ARRAY: "x[::-1]"}), "transpose": ("x", {"1": "1.0 * x", "2": "x.T"}),
     **dict.fromkeys(("to_vector", "to_row_vector"), ("x", {"1": "1.0 * x", "2": "x.T.ravel()"})),
-    "to_array_1d": ("x", {"1": "+x", "2": "x.T.ravel()"}), "to_array_2d": ("x", {"2": "+x"}),
+    "to_array_1d": ("x", {"1": "+x", "2": "x.T.ravel()", "34": "x.ravel()"}), "to_array_2d": ("x", {"2": "+x"}),
     "to_matrix": (
-        "x, m=None, n=None",
-        {"2": "1.0 * x", "1 0 0": "x.reshape((n, m)).T", "2 0 0": "x.T.ravel().reshape((n, m)).T"},
+        "x, m=None, n=None, by_columns=None",
+        {
+            "2": "1.0 * x", "1 0 0": "x.reshape((n, m)).T", "2 0 0": "x.T.ravel().reshape((n, m)).T",
+            "1 0 0 0": "x.reshape((n, m)).T if by_columns else x.reshape((m, n))",
+            "2 0 0 0": "x.T.ravel().reshape((n, m)).T if by_columns else x.T.ravel().reshape((m, n))",
+        },
     ),
     "symmetrize_from_lower_tri": ("x", {"nn": "np.tril(x) + np.tril(x, -1).T"}),
     # sizes and constants
@@ -86,7 +91,7 @@ _TABLE: dict[str, tuple[str, Mapping[Pattern, str]]] = {
     "linspaced_int_array": ("n, lower, upper", {"0 0 0": "whole_steps(n, lower, upper)"}),
     "uniform_simplex": ("n", {"0": "np.ones(n) / n"}),
     "int_step": ("x", {"0": "1 if x > 0.0 else 0"}), "step": ("x", {"0": "1.0 if x >= 0.0 else 0.0"}),
-    "round": ("x", {_ANY: "np.trunc(x + np.copysign(0.5 - 2.0**-54, x))"}), "to_int": ("x", {"0": "int(x)"}),
+    "round": ("x", {_ANY: "np.trunc(x + np.copysign(0.5 - 2.0**-54, x))"}), "to_int": ("x", {"0": "int(x)", _ARRAY: "np.trunc(x).astype(np.int64)"}),
     "is_inf": ("x", {"0": "1 if abs(x) == np.inf else 0"}), "is_nan": ("x", {"0": "1 if x != x else 0"}),
     "modulus": ("m, n", {"0 0": "int(np.fmod(m, n))"}),
     "e": ("", {"": "np.e"}), "pi": ("", {"": "np.pi"}), "sqrt2": ("", {"": "2.0**0.5"}),
@@ -102,7 +107,7 @@ _TABLE: dict[str, tuple[str, Mapping[Pattern, str]]] = {
 # values in the examples, by the number of axes, and of whole numbers by name
 _EXAMPLES = {
     "0": "0.7", "1": "np.array([1.3, -0.7, 2.1])", "2": "np.array([[1.3, 0.4], [-0.7, 2.1]])", "m": "2", "n": "3",
-    "p": "0.3",
+    "k": "2", "p": "0.3", "by_columns": "0",
 }  # fmt: skip
 
 

@@ -124,7 +124,8 @@ def _make(
 
     options |= {"holomorphic": True} if holomorphic else {}
     gradient: Any = f
-    if not holomorphic and is_first_gradient(f, engine) and gradient.form.argnums == (argnums,) and not options["has_aux"]:
+    alone = not (holomorphic or options["has_aux"])
+    if alone and is_first_gradient(f, engine) and gradient.form.argnums == (argnums,):
         return jacobian_of_gradient(f, (transform, options), eager)
     if function.takes_compiled(engine):
         positions(name, argnums)

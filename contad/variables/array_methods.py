@@ -11,7 +11,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.variables.arguments import dtype_of
 from contad.variables.array import Array, elements_of, numbers_in, plain_key
-from contad.variables.complex_pair import COMPLEX128, join
+from contad.variables.complex_pair import COMPLEX128, ComplexArray, join
 from contad.variables.library_refusals import IN_A_RULE, make_lost
 from contad.variables.number import Number, make_missing, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Key, Nested, Option, Real, Value
@@ -33,7 +33,6 @@ REFUSED = {
     "setflags": "arrays of variables have no flags; use x.copy() for an array that nobody else writes to",
     "tobytes": "use contad.value_of(x).tobytes()",
     "tofile": "use contad.value_of(x).tofile(file)",
-    "view": "use x[...] for a view of the elements, x.copy() for a copy",
 }
 
 
@@ -73,6 +72,17 @@ def compress(x: Array, condition: Option, axis: Option = None, out: Option = Non
 def conj(x: Array) -> Array:
     """The array itself, which is real."""
     return x
+
+
+def view(x: Array, dtype: Option = None) -> ArrayValue:
+    """The elements as they are, or for complex128 pairs of them along the last axis; a view."""
+    if dtype is None or np.dtype(dtype) == np.float64:
+        return x[...]
+    if np.dtype(dtype) != COMPLEX128:
+        raise UnsupportedError(f"view: an {x.kind} has views of float64 and complex128, got {np.dtype(dtype)}")
+    if not x.ndim or x.shape[-1] % 2:
+        raise ValueError(f"view: for complex128 the last axis must be divisible by 2, got shape {x.shape}")
+    return ComplexArray(x[..., ::2], x[..., 1::2])
 
 
 def sort(x: Array, axis: int = -1, kind: Option = None, order: Option = None, *, stable: Option = None) -> None:
@@ -267,7 +277,7 @@ def _install() -> None:
     methods |= {
         "clip": clip, "compress": compress, "conj": conj, "conjugate": conj, "sort": sort, "partition": partition,
         "__repr__": text, "__str__": text, "item": item, "tolist": tolist, "flatten": flatten, "astype": astype,
-        "fill": fill,
+        "fill": fill, "view": view,
     }  # fmt: skip
     for name, method in methods.items():
         if method.__name__ == "method":

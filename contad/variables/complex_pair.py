@@ -21,8 +21,8 @@ NO_ROOM = (
     "a real array cannot hold complex numbers; use z.real, z.imag or np.abs(z), or write to np.zeros(n, complex)"
 )
 NOT_HOLOMORPHIC = (
-    "is not holomorphic at this point: du/dx = dv/dy and du/dy = -dv/dx do not hold; differentiate np.abs(z), z.real or "
-    "z.imag, or use contad.vjp with a cotangent"
+    "is not holomorphic at this point: du/dx = dv/dy and du/dy = -dv/dx do not hold; differentiate np.abs(z), z.real "
+    "or z.imag, or use contad.vjp with a cotangent"
 )
 BOTH_COMPLEX = (
     "returned a complex result, and the argument is complex; return np.abs(z), z.real or z.imag, use contad.vjp with a "
@@ -232,15 +232,6 @@ class ComplexArray(ComplexPair):
             )
         return self.copy() if copy else self
 
-    def view(self, dtype: Option = None) -> ArrayValue:
-        """The array itself; for float64 a copy with the parts in turn along the last axis."""
-        if dtype is None or np.dtype(dtype) == COMPLEX128:
-            return self[...]
-        if np.dtype(dtype) != np.float64:
-            raise UnsupportedError(f"view: a complex array has views of complex128 and float64, got {np.dtype(dtype)}")
-        parts = np.stack([self._real, self._imag], axis=-1)
-        return parts.reshape((*self.shape[:-1], 2 * self.shape[-1]))
-
 
 # ---- from parts, and to parts ----------------------------------------------------------------------------------------
 def join(x: Value, y: Value) -> Any:
@@ -249,6 +240,9 @@ def join(x: Value, y: Value) -> Any:
     >>> join(1.5, -0.0)
     (1.5-0j)
     """
+    kind = x.__class__
+    if kind is y.__class__ and kind is not np.ndarray and hasattr(kind, "_make_view") and x.shape == y.shape:
+        return ComplexArray(x, y)  # the usual case: two arrays of variables
     if _is_number(x) and _is_number(y):
         return complex(x, y)
     if not (hasattr(x, "shape") and hasattr(y, "shape")) and not (_has_axes(x) or _has_axes(y)):

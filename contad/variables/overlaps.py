@@ -13,6 +13,7 @@ import numpy as np
 
 from contad.errors import ContadError, OverlapError, VariableError
 from contad.variables.array import Array, root_of
+from contad.variables.complex_pair import ComplexPair, split
 from contad.variables.layout import OVERLAPPING, read_only
 from contad.variables.library_refusals import error_behind
 from contad.variables.number import Number, peek
@@ -161,10 +162,13 @@ def forbid_writing_shared(name: str, other: str, arrays: Iterable[Value]) -> Non
 
 def hand_on_marks(given: Sequence[Nested], made: Sequence[Nested]) -> None:
     """Mark arrays made from marked arguments."""
+    def hand_on(x: Nested, y: Nested) -> None:
+        if y is not x and isinstance(x, (np.ndarray, Array)) and id(root_of(x)) in OVERLAPPING:
+            for part in split(y) if isinstance(y, ComplexPair) else (y,):
+                forbid_writing(part, OVERLAPPING[id(root_of(x))][1])
+
     for arg, own in zip(given, made, strict=True):
-        for x, y in zip(leaves_of(arg), leaves_of(own), strict=True):
-            if y is not x and isinstance(x, (np.ndarray, Array)) and id(root_of(x)) in OVERLAPPING:
-                forbid_writing(y, OVERLAPPING[id(root_of(x))][1])
+        map_leaves(hand_on, arg, own)
 
 
 def error_instead(error: BaseException, caught: VariableError | None = None) -> ContadError | None:

@@ -3,6 +3,7 @@
 No time is tested.
 """
 
+import copy
 import json
 import sys
 import time
@@ -217,9 +218,18 @@ def test_memory_is_taken_in_a_process_of_its_own():
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------
+MEASURED = []
+
+
 @pytest.fixture
 def figures(installed, monkeypatch):
-    """Of a whole run."""
+    """Of a whole run, which is made once."""
+    if not MEASURED:
+        MEASURED.append(measure_squares(monkeypatch))
+    return copy.deepcopy(MEASURED[0])
+
+
+def measure_squares(monkeypatch):
     monkeypatch.setattr(run, "FULL", EFFORT)
     monkeypatch.setattr(run, "measure_memory", lambda *asked: {"memory": 2_000_000})
     program = squares(autograd=gradient, casadi=planted(WRONG["a wrong value"][0]), xad=refusing)

@@ -16,7 +16,12 @@ event.register("numba:compile", Listen())
 
 
 def run_python(*arguments, folder=None, **environment):
-    """What Python prints in a folder, with names of the environment, or without those that are None."""
+    """What Python prints in a folder, with names of the environment, or without those that are None.
+
+    With a cache of its own, where it finds no kernels, it compiles with little optimisation.
+    """
+    if "CONTAD_CACHE_DIR" in environment:
+        environment = {"NUMBA_OPT": 1} | environment
     names = {name: str(x) for name, x in (os.environ | environment).items() if x is not None}
     done = subprocess.run(
         [sys.executable, *map(str, arguments)], cwd=folder, env=names, capture_output=True, text=True, check=False,

@@ -7,6 +7,7 @@ import pytest
 from tests.compile.processes import run_python
 
 CODE = """
+import tests.judges.light_compiling  # before contad
 import numpy as np
 import contad
 from numba import njit

@@ -2,9 +2,11 @@
 
 from mpmath import mp
 
+from contad.distributions import forms_on_line
 from tests.distributions.mirror_points import AT, BY_NAME, CONTINUOUS, DISCRETE, shapes_of
 from tests.distributions.reference_densities import LOG_DENSITIES, POINTS as DENSITY_POINTS
-from tests.distributions.reference_tails import TAILS, log_bessel, log_rest
+from tests.distributions.reference_forms import TAILS
+from tests.distributions.reference_tails import log_bessel, log_rest
 
 
 # ---- probabilities that are no elementary functions ------------------------------------------------------------------
@@ -201,6 +203,10 @@ STAN_POINTS = {
 }  # fmt: skip
 
 # ---- SciPy's ---------------------------------------------------------------------------------------------------------
+def fisher_weight(k, m, n, drawn, odds):
+    return mp.binomial(n, k) * mp.binomial(m - n, drawn - k) * odds**k
+
+
 MASSES = {
     "bernoulli": LOG_DENSITIES["bernoulli_lpmf"],
     "binom": LOG_DENSITIES["binomial_lpmf"],
@@ -212,15 +218,36 @@ MASSES = {
     "zipf": lambda k, a: -a * mp.log(k) - mp.log(mp.zeta(a)),
     "yulesimon": LOG_DENSITIES["yule_simon_lpmf"],
     "hypergeom": lambda k, total, n, drawn: LOG_DENSITIES["hypergeometric_lpmf"](k, drawn, n, total - n),
+    "randint": lambda k, low, high: -mp.log(high - low) if low <= k < high else -mp.inf,
+    "dlaplace": lambda k, a: mp.log(mp.tanh(a / 2)) - a * abs(k),
+    "planck": lambda k, rate: log_rest(-rate) - rate * k,
+    "boltzmann": lambda k, rate, n: log_rest(-rate) - rate * k - log_rest(-rate * n),
+    "logser": lambda k, p: k * mp.log(p) - mp.log(k) - mp.log(-mp.log1p(-p)),
+    "zipfian": lambda k, a, n: -a * mp.log(k) - mp.log(mp.fsum(mp.mpf(j) ** -a for j in range(1, int(n) + 1))),
+    "skellam": lambda k, m, n: -m - n + k / 2 * mp.log(m / n) + mp.log(mp.besseli(abs(k), 2 * mp.sqrt(m * n))),
+    "nhypergeom": lambda k, m, n, r: mp.log(
+        mp.binomial(k + r - 1, k) * mp.binomial(m - r - k, n - k) / mp.binomial(m, n)
+    ),
+    "nchypergeom_fisher": lambda k, m, n, drawn, odds: mp.log(
+        fisher_weight(k, m, n, drawn, odds)
+        / mp.fsum(fisher_weight(j, m, n, drawn, odds) for j in range(int(drawn) + 1))
+    ),
 }
+FIRST = {"geom": 1, "zipf": 1, "yulesimon": 1, "logser": 1, "zipfian": 1, "dlaplace": -400, "randint": -2}
 METHODS = ("logpdf", "logcdf", "logsf")
 MASS_METHODS = ("logpmf", "logcdf", "logsf")
 WHOLE_LINE = [
     "norm", "cauchy", "t", "logistic", "laplace", "gumbel_r", "gumbel_l", "exponnorm", "skewnorm", "genextreme", "nct",
+    *forms_on_line.FORMS,
 ]  # fmt: skip
 ENDS = {"pareto": (1.0, mp.inf), "weibull_max": (-mp.inf, 0.0), "vonmises": (-3.1, 3.1), "truncnorm": (-0.5, 2.0)}
 ENDS |= dict.fromkeys(WHOLE_LINE, (-mp.inf, mp.inf)) | dict.fromkeys(("beta", "uniform", "triang"), (0.0, 1.0))
-ENDS |= {"genextreme": (-mp.inf, 1 / 0.6), "genpareto": (0.0, mp.inf)}
+ENDS |= {"genextreme": (-mp.inf, 1 / 0.6), "genpareto": (0.0, mp.inf), "pearson3": (-2.4, mp.inf)}
+ENDS |= dict.fromkeys(("powerlaw", "johnsonsb", "bradford", "arcsine", "trapezoid"), (0.0, 1.0))
+ENDS |= dict.fromkeys(("semicircular", "rdist"), (-1.0, 1.0)) | dict.fromkeys(("cosine", "vonmises_line"), (-3.1, 3.1))
+ENDS |= {"anglit": (-0.78, 0.78), "loguniform": (0.1, 2.9), "reciprocal": (0.1, 2.9), "truncexpon": (0.0, 1.9),
+         "truncpareto": (1.0, 4.5), "truncweibull_min": (0.1, 1.9), "wrapcauchy": (0.0, 6.2),
+         "genhalflogistic": (0.0, 1.6), "levy_l": (-mp.inf, 0.0)}  # fmt: skip
 # of a standard number, with the size of the shapes over those of `mirror_points`
 REGIMES = [(0.4375, 1.0), (1e-8, 0.1), (2.5, 2.0), (17.0, 5.0), (-0.75, 1.0), (-3.5, 0.3)]
 # (x, the shapes, loc, scale) where a formula takes a way of its own, which no regime leads to
@@ -237,10 +264,42 @@ FURTHER = {
         (0.59375, 0.5, 0.6875, 0.0, 1.0), (-3.03125, -3.0625, -3.0, 0.0, 1.0),
     ],
     "rice": [(1.5, 0.0, 0.25, 2.0)],
+    "pearson3": [(0.75, 0.3, 0.25, 2.0), (-1.25, -0.4, 0.25, 2.0), (0.75, 0.1, 0.0, 1.0), (0.75, -0.8, 0.25, 2.0)],
+    "ncx2": [(300.0, 1.3, 280.0, 0.0, 1.0), (90.0, 7.5, 120.0, 0.0, 1.5)],
+    "trapezoid": [
+        (1e-20, 0.3, 0.7, 0.0, 1.0), (0.85, 0.3, 0.7, 0.0, 1.0), (0.15, 0.3, 0.7, 0.0, 1.0),
+    ],
+    "gennorm": [(0.0, 3.0, 0.0, 1.0)],
+    "hypsecant": [(720.0, 0.0, 1.0), (-720.0, 0.0, 1.0)],
+    "moyal": [(95.0, 0.0, 1.0), (60.0, 0.0, 1.0), (-6.0, 0.0, 1.0)],
+    "crystalball": [(-0.25, 1.9, 3.0, 0.0, 1.0), (-1e20, 1.9, 3.0, 0.0, 1.0)],
+    "halflogistic": [(1e-20, 0.0, 1.0), (60.0, 0.0, 1.0)],
+    "foldcauchy": [(1e-20, 0.6, 0.0, 1.0), (1e20, 0.6, 0.0, 1.0), (2.0, 0.6, 0.0, 1.0)],
+    "foldnorm": [(1e-20, 0.6, 0.0, 1.0), (12.0, 0.6, 0.0, 1.0)],
+    "alpha": [(0.1, 2.2, 0.0, 1.0), (1e20, 2.2, 0.0, 1.0)],
+    "truncexpon": [(1e-20, 1.9, 0.0, 1.0), (1.0, 1.9, 0.0, 1.0)],
+    "truncweibull_min": [(0.125, 1.6, 0.1, 1.9, 0.0, 1.0), (1.75, 1.6, 0.1, 1.9, 0.0, 1.0)],
+    "genhalflogistic": [(1e-20, 0.6, 0.0, 1.0), (1.5, 0.1, 0.0, 1.0)],
+    "anglit": [(0.75, 0.0, 1.0), (-0.75, 0.0, 1.0)],
+    "bradford": [(0.875, 0.6, 0.0, 1.0), (1e-20, 0.6, 0.0, 1.0)],
+    "arcsine": [(0.875, 0.0, 1.0), (1e-20, 0.0, 1.0)],
+    "loguniform": [(2.5, 0.1, 2.9, 0.0, 1.0)],
+    "cosine": [(3.125, 0.0, 1.0), (-3.125, 0.0, 1.0)],
+    "wrapcauchy": [(5.5, 0.6, 0.0, 1.0), (1e-20, 0.6, 0.0, 1.0), (6.28, 0.6, 0.0, 1.0)],
+    "nakagami": [(1e-160, 1.7, 0.0, 1.0)],
+    "loggamma": [(-700.0, 2.2, 0.0, 1.0), (640.0, 2.2, 0.0, 1.0), (-650.0, 0.05, 0.0, 1.0)],
+    "gengamma": [(1.75, 1.3, -0.8, 0.25, 2.0)],
+    "truncpareto": [
+        (4.25, -0.7, 4.5, 0.25, 2.0),
+    ],
     "vonmises": [(6.75, 1.4, 0.25, 2.0), (-4.875, 0.7, 0.0, 1.5)],
 }  # fmt: skip
 # whose support or domain is that of their shapes; and of the light tail of skewnorm see `test_extremes`
-FIXED = ("skewnorm", "triang", "truncnorm", "genextreme", "genpareto")
+FIXED = (
+    "skewnorm", "triang", "truncnorm", "genextreme", "genpareto", "genhalflogistic", "pearson3", "skewcauchy",
+    "wrapcauchy", "crystalball", "truncexpon", "truncweibull_min", "truncpareto", "loguniform", "reciprocal",
+    "trapezoid",
+)  # fmt: skip
 MASS_POINTS = {
     "bernoulli": [(0.0, 0.3), (0.0, 1e-30)],
     "binom": [(3.0, 7.0, 0.3), (40.0, 50.0, 0.125), (0.0, 9.0, 1e-30)],
@@ -252,6 +311,15 @@ MASS_POINTS = {
     "zipf": [(3.0, 2.4), (1.0, 40.0), (30.0, 1.5), (2.0, 1.25)],
     "yulesimon": [(3.0, 1.7), (1.0, 30.0), (30.0, 0.5)],
     "hypergeom": [(2.0, 11.0, 4.0, 5.0), (3.0, 90.0, 40.0, 50.0)],
+    "randint": [(1.0, -2.0, 6.0)],
+    "dlaplace": [(3.0, 0.8), (-2.0, 1.7), (0.0, 0.6), (40.0, 5.0)],
+    "planck": [(3.0, 0.8), (0.0, 30.0), (60.0, 0.02)],
+    "boltzmann": [(3.0, 0.6, 7.0), (0.0, 5.0, 3.0), (60.0, 0.02, 90.0)],
+    "logser": [(3.0, 0.6), (1.0, 1e-9), (40.0, 0.999), (90.0, 0.3), (1.0, 0.9)],
+    "zipfian": [(3.0, 1.3, 9.0), (1.0, 0.2, 40.0), (30.0, 3.0, 90.0), (20.0, 1.0, 300.0), (200.0, 0.5, 300.0)],
+    "skellam": [(3.0, 2.3, 1.4), (-20.0, 0.02, 30.0), (2.0, 300.0, 280.0), (0.0, 1e-9, 2.0)],
+    "nhypergeom": [(2.0, 11.0, 4.0, 5.0), (0.0, 11.0, 4.0, 0.0), (3.0, 90.0, 40.0, 30.0)],
+    "nchypergeom_fisher": [(2.0, 11.0, 4.0, 5.0, 1.3), (3.0, 90.0, 40.0, 30.0, 0.05), (1.0, 9.0, 3.0, 4.0, 90.0)],
 }  # fmt: skip
 
 
@@ -264,21 +332,22 @@ def points_of(name):
     for u, size in REGIMES:
         if name == "skewnorm" and abs(u) > 10.0:
             continue
+        if name in ("gennorm", "recipinvgauss") and abs(u) < 1e-3:  # where second derivatives have few digits
+            continue
         loc, scale = (0.0, 1.5) if abs(u) < 1e-3 else (0.25, 2.0)
         shapes = AT.get(name) or tuple(size * shape for shape in shapes_of(name))
         if name in FIXED:
             shapes = shapes_of(name)
         if low < u / (1.5 if loc == 0.0 else 1.0) < high:
             found.append((u if loc == 0.0 else loc + scale * u, *shapes, loc, scale))
-    return found + FURTHER.get(name, [])
+    return found + FURTHER.get("loguniform" if name == "reciprocal" else name, [])
 
 
 def scipys_function(name, method):
     """logpdf, logpmf, logcdf or logsf, by its definition."""
     kind = METHODS.index(method) if name in CONTINUOUS else MASS_METHODS.index(method)
     if name in DISCRETE:
-        first = 1 if name in ("geom", "zipf", "yulesimon") else 0
-        known = log_sum_of(MASSES[name], kind == 2, first) if kind else MASSES[name]
+        known = log_sum_of(MASSES[name], kind == 2, FIRST.get(name, 0)) if kind else MASSES[name]
         return lambda k, *args: known(k - args[-1], *args[:-1])
     if kind:
         return lambda x, *args: log_tail(name, kind == 2)((x - args[-2]) / args[-1], *args[:-2])
@@ -297,6 +366,8 @@ def table():
     yield "stan.loglogistic_cdf", lambda *args: mp.exp(log_logistic(*args)), [(1.7, 0.4, 1.4)]
     for name in BY_NAME:
         for method in METHODS if name in CONTINUOUS else MASS_METHODS:
+            if not hasattr(BY_NAME[name], method):
+                continue
             yield f"stats.{name}.{method}", scipys_function(name, method), points_of(name)
 
 

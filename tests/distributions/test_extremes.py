@@ -14,7 +14,7 @@ from contad import stan
 from contad.distributions.counts import binomial_logit_log_mass
 from contad.distributions.incomplete_logarithms import beta_hazard, gamma_hazard
 from contad.scipy import special, stats
-from tests.distributions.reference_tails import TAILS
+from tests.distributions.reference_forms import TAILS
 
 
 def log_tail_of_zeta(a, low):

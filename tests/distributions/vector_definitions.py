@@ -266,6 +266,37 @@ def scipy_matrix_normal(X, mean, rowcov, colcov):
     return np.array([matrix_normal(one, rows, columns) for one in np.reshape(x, (-1, *x.shape[-2:]))])
 
 
+def scipy_matrix_t(X, mean, row_spread, col_spread, df):
+    x = X if mean is None else X - mean
+    m, k = x.shape[-2:]
+    rows, columns = as_matrix(row_spread, m), as_matrix(col_spread, k)
+    size = lambda a: sum(mp.loggamma(a - mp.mpf(j) / 2) for j in range(k))  # of the parts of Gamma_k that differ
+    h = (df + k - 1) / mp.mpf(2)
+
+    def one(r):
+        grown = np.eye(k, dtype=int) + r.T @ inverse(rows) @ r @ inverse(columns)
+        logs = k * log_det(rows) / 2 + m * log_det(columns) / 2
+        return size(h + mp.mpf(m) / 2) - size(h) - m * k * mp.log(mp.pi) / 2 - logs - (h + mp.mpf(m) / 2) * mp.log(
+            mp.det(mp.matrix(grown.tolist()))
+        )
+
+    return np.array([one(r) for r in np.reshape(x, (-1, m, k))])
+
+
+def scipy_fisher(x, mu, kappa):
+    d = mp.mpf(len(mu))
+    constant = (d / 2 - 1) * mp.log(kappa) - d / 2 * mp.log(2 * mp.pi) - mp.log(mp.besseli(d / 2 - 1, kappa))
+    return np.reshape(kappa * (x @ mu) + constant, (-1,))
+
+
+def scipy_normal_inverse_gamma(x, s2, mu, lmbda, a, b):
+    def one(x, s2):
+        normal = mp.log(mp.npdf(x, mu, mp.sqrt(s2 / lmbda)))
+        return normal + a * mp.log(b) - mp.loggamma(a) - (a + 1) * mp.log(s2) - b / s2
+
+    return np.array([one(*row) for row in zip(np.reshape(x, (-1,)), np.reshape(s2, (-1,)), strict=True)])
+
+
 def kernel_density(data, points, weights, bandwidth):
     """Of Scott's factor, or the one given; of data (d, n) and points (d, m)."""
     data = np.reshape(data, (-1, np.shape(data)[-1]))

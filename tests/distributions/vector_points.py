@@ -253,6 +253,15 @@ SCIPY = {
         exact.scipy_matrix_normal, "f f s s",
         [(a(2, 3), a(2, 3), spd(2), spd(3)), (a(2, 2, 3), None, spd(2), spd(3)), (a(3, 2), a(3, 2), positive(3), 0.7)],
     ),
+    "matrix_t": (
+        exact.scipy_matrix_t, "f f s s f",
+        [(a(2, 3), a(2, 3), spd(2), spd(3), 3.3), (a(2, 2, 3), None, spd(2), spd(3), 0.5),
+         (a(3, 2), a(3, 2), positive(3), 0.7, 12.0)],
+    ),
+    "normal_inverse_gamma": (
+        exact.scipy_normal_inverse_gamma, "f f f f f f",
+        [(0.3, 1.2, 0.5, 2.0, 3.0, 1.5), (a(3), positive(3), -0.4, 0.3, 0.7, 2.5)],
+    ),
     "gaussian_kde": (
         exact.kernel_density, "f f f c",
         [(a(5), a(3), None, None), (a(2, 5), a(2, 2), None, "silverman"), (a(5), a(2), positive(5), None),

@@ -83,7 +83,8 @@ def project(tmp_path):
         cache = tmp_path / "cache"
 
         def start(self, program=RUN):
-            environment = dict(os.environ, CONTAD_CACHE_DIR=str(self.cache), PYTHONDONTWRITEBYTECODE="1")
+            environment = dict(os.environ, CONTAD_CACHE_DIR=str(self.cache), NUMBA_OPT="1")
+            environment["PYTHONDONTWRITEBYTECODE"] = "1"
             environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), *sys.path])
             environment.pop("NUMBA_CACHE_DIR", None)
             command = [sys.executable, "-W", "error", "-c", textwrap.dedent(program)]

@@ -38,6 +38,12 @@ def of_tuple(p, factor=2.0):
 
 
 @njit
+def multivalued(w):
+    upper = np.sqrt(w) + 2.0 * np.arcsin(w) + 3.0 * np.arccos(w) + 4.0 * np.arctan(w) + 5.0 * np.arctanh(w) + np.log(w)
+    return np.sum(upper.imag)
+
+
+@njit
 def overwritten(w):
     w *= 1j + w[0]
     return np.sum(w * w).imag
@@ -54,6 +60,17 @@ def test_a_gradient_pairs_real_and_imaginary_derivatives():
     np.testing.assert_allclose(by_w, differences(energy, (W, 1.5), 0), rtol=1e-9)
     assert by_x == pytest.approx(differences(energy, (W, 1.5), 1).real)
     assert isinstance(by_x, float)
+
+
+def test_derivatives_on_the_axes():
+    """The sign of a zero says on which side of a branch cut a point is; elsewhere it has no effect."""
+    w = np.array([complex(*xy) for t in (0.5, -0.5, 2.0, -2.0) for o in (0.0, -0.0) for xy in ((t, o), (o, t))])
+    beside = np.where(w.real == 0.0, np.copysign(1e-12, w.real), w.real) + 1j * (
+        np.where(w.imag == 0.0, np.copysign(1e-12, w.imag), w.imag)
+    )
+    s = 1.0 / np.sqrt(1.0 - beside**2)
+    slope = 0.5 / np.sqrt(beside) - s + 4.0 / (1.0 + beside**2) + 5.0 / (1.0 - beside**2) + 1.0 / beside
+    np.testing.assert_allclose(contad.grad(multivalued)(w), slope.imag + 1j * slope.real, rtol=1e-10, atol=1e-10)
 
 
 def test_arguments_of_other_layouts_and_precisions():

@@ -3,7 +3,8 @@
 `NUMBA_OPT=0` alone does more, and leaves a reference to each function that a function calls, by its address in this
 process, so that no machine code could be kept on disk. Here what nobody reads is removed, and nothing else is done. The
 level that Numba tells stays as it was, so that processes which tests start share what is compiled here.
-`python -m tests.judges.light_compiling file.py` runs a script so.
+`python -m tests.judges.light_compiling file.py` runs a script so. With `LIGHT_COMPILING` in the environment Numba may
+tell another level than that of tests, whose kernels the cache has: only what is missing is compiled with few passes.
 
 Numba gives each function copies of all that it calls, to be inlined. Nothing is inlined here, so that a function calls
 others where they are; but for one that is kept on disk, which has to have them with it in another process.
@@ -11,6 +12,7 @@ others where they are; but for one that is kept on disk, which has to have them 
 
 import contextlib
 import functools
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -23,6 +25,7 @@ from numba.core.dispatcher import Dispatcher
 
 from tests.judges import light_typing
 
+IS_OLD = not hasattr(codegen, "create_pass_builder")  # before Numba 0.62 passes have other names
 FULL = {
     (CPUCodegen, "_module_pass_manager"): CPUCodegen._module_pass_manager,
     (CPUCodeLibrary, "_optimize_functions"): CPUCodeLibrary._optimize_functions,
@@ -38,10 +41,18 @@ def _set_layout(library, module):
 
 
 def _run_few_passes(library):
-    passes, builder = library._codegen._module_pass_manager(opt=0, loop_vectorize=False, slp_vectorize=False)
-    passes.add_dead_code_elimination_pass()
-    passes.add_global_dead_code_eliminate_pass()
-    passes.run(library._final_module, builder)
+    if config.OPT > 1 and type(library).__module__ == IMAGES:  # which has to have no function that nobody calls
+        FULL[CPUCodeLibrary, "_optimize_final_module"](library)
+    elif IS_OLD:
+        passes = codegen.ll.create_module_pass_manager()
+        passes.add_dead_code_elimination_pass()
+        passes.add_global_dce_pass()
+        passes.run(library._final_module)
+    else:
+        passes, builder = library._codegen._module_pass_manager(opt=0, loop_vectorize=False, slp_vectorize=False)
+        passes.add_dead_code_elimination_pass()
+        passes.add_global_dead_code_eliminate_pass()
+        passes.run(library._final_module, builder)
 
 
 def _callees(library, found):
@@ -65,8 +76,9 @@ def _parts(library, found):
 
 def _finalize(library):
     library._raise_if_finalized()
-    for callee in library._linking_libraries:
-        library._reload_init.update(callee._reload_init)
+    if not IS_OLD:
+        for callee in library._linking_libraries:
+            library._reload_init.update(callee._reload_init)
     library.is_whole = bool(WHOLE) or (bool(KEPT) and KEPT[-1]) or type(library).__module__ == IMAGES
     for callee in _callees(library, {}) if library.is_whole else _parts(library, {}):
         library._final_module.link_in(callee._get_module_for_linking(), preserve=True)
@@ -111,8 +123,8 @@ def _select_fast(target, options, full=JITCPUCodegen._customize_tm_options):
 
 
 def begin():
-    """From now on, in this process, unless more is asked for. Before Numba 0.62 passes had other names."""
-    if config.OPT == 1 and hasattr(codegen, "create_pass_builder"):
+    """From now on, in this process, unless more is asked for."""
+    if config.OPT == 1 or "LIGHT_COMPILING" in os.environ:
         _install(FEW)
         JITCodeLibrary.finalize, JITCodeLibrary._verify_declare_only_symbols = _finalize, _verify_declarations
         JITCPUCodegen._customize_tm_options = _select_fast

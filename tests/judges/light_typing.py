@@ -4,6 +4,7 @@ Nothing that is compiled changes, but the message of an assignment between slice
 in it Numba compiles operations on strings, which takes seconds in each process.
 """
 
+import ctypes
 import functools
 
 from numba.core import errors, ir
@@ -90,8 +91,33 @@ def _raise_mismatch(source_shape, shape):
     raise NotImplementedError
 
 
+# ---- the module that LLVM compiles: llvmlite looks for it twice, each time among all modules of the process -------
+def _address(pointer):
+    return ctypes.cast(pointer, ctypes.c_void_p).value
+
+
+def _adding(add_module):
+    @functools.wraps(add_module)
+    def added(engine, module):
+        add_module(engine, module)
+        engine.__dict__.setdefault("_by_address", {})[_address(module._ptr)] = module
+
+    return added
+
+
+def _finding(find_module):
+    @functools.wraps(find_module)
+    def found(engine, pointer):
+        module = engine.__dict__.get("_by_address", {}).get(_address(pointer))
+        return module if module in engine._modules else find_module(engine, pointer)
+
+    return found
+
+
 def begin():
     """From now on, in this process."""
+    ll.ExecutionEngine.add_module = _adding(ll.ExecutionEngine.add_module)
+    ll.ExecutionEngine._find_module_ptr = _finding(ll.ExecutionEngine._find_module_ptr)
     TargetConfig.values, TargetConfig.__eq__ = _values, _equal
     TargetConfig.__hash__ = lambda flags: _hash_of(type(flags))
     for kind in (templates.AbstractTemplate, templates.CallableTemplate, templates.ConcreteTemplate):

@@ -54,10 +54,13 @@ def choose_share(config):
     return 1 if named or "long" in config.option.markexpr.replace("not long", "") else 4
 
 
-def deselect(config, items, share, thin=1):
-    """Leave one test in `share` of those collected, and of each test function at least one; of these one in `thin`."""
+def deselect(config, items, share, thin=1, part=0):
+    """Leave one test in `share` of those collected, and of each test function at least one; of these one in `thin`.
+
+    The parts from 0 to thin - 1 have no test in common, and every test between them.
+    """
     names = [item.nodeid for item in items]
     kept = choose(names, [name.partition("[")[0] for name in names], share)
-    kept = [is_kept and crc32(name[::-1].encode()) % thin == 0 for name, is_kept in zip(names, kept, strict=True)]
+    kept = [is_kept and crc32(name[::-1].encode()) % thin == part for name, is_kept in zip(names, kept, strict=True)]
     config.hook.pytest_deselected(items=[item for item, is_kept in zip(items, kept, strict=True) if not is_kept])
     items[:] = [item for item, is_kept in zip(items, kept, strict=True) if is_kept]

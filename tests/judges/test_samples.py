@@ -49,13 +49,15 @@ def test_a_share_of_a_run_has_every_test_function():
 
 
 def test_a_thin_run_is_a_fixed_part_of_one():
-    def left(thin):
+    def left(thin, part=0):
         items = [SimpleNamespace(nodeid=f"tests/test_a.py::test_{k}[{n}]") for k in range(100) for n in range(10)]
         hook = SimpleNamespace(pytest_deselected=lambda items: None)
-        deselect(SimpleNamespace(hook=hook), items, 4, thin)
+        deselect(SimpleNamespace(hook=hook), items, 4, thin, part)
         return {item.nodeid for item in items}
 
     assert left(8) < left(1) and 0.5 < 8 * len(left(8)) / len(left(1)) < 1.5
+    parts = [left(8, part) for part in range(8)]
+    assert set.union(*parts) == left(1) and sum(map(len, parts)) == len(left(1))
 
 
 def test_a_run_of_the_whole_suite_takes_a_quarter():

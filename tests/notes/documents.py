@@ -105,6 +105,7 @@ def run_here(folder):
     results = {}
     written, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # a module that is written anew is read anew
     for place in sorted(Path(folder).iterdir()):
+        gc.freeze()  # the collector would walk again and again what the pages before have imported and compiled
         output = io.StringIO()
         os.chdir(place)
         sys.path.insert(0, str(place))

@@ -11,6 +11,7 @@ import scipy.special
 import contad
 from contad import errors, table
 from contad.engines import engine_names
+from notes import drawn_pages
 from tests.notes import documents
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +32,16 @@ def test_pages_with_other_libraries_print_what_they_show(tmp_path):
     assert pages
     wrong = documents.wrong_documents(pages, tmp_path)
     assert not wrong, "\n\n".join(wrong)
+
+
+def test_pictures_of_pages_are_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    pages = drawn_pages.pages_with_pictures()
+    assert pages
+    for page in pages:
+        for picture in drawn_pages.draw_page(page, tmp_path):
+            assert picture.stat().st_size > 10_000
+            assert (page.parent / picture.name).is_file()
 
 
 PLANTED = {

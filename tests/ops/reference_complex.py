@@ -11,7 +11,8 @@ def _part(function, part):
 
 REFERENCE = {
     "reciprocal_real": lambda x, y: x / (x * x + y * y), "log_abs": lambda x, y: mp.log(x * x + y * y) / 2,
-    "sqrt_real": _part(mp.sqrt, "real"), "tan_real": _part(mp.tan, "real"), "tan_imag": _part(mp.tan, "imag"),
+    "sqrt_real": _part(mp.sqrt, "real"), "sqrt_imag": _part(mp.sqrt, "imag"), "tan_real": _part(mp.tan, "real"),
+    "tan_imag": _part(mp.tan, "imag"),
     "arcsin_real": _part(mp.asin, "real"), "arcsin_imag": _part(mp.asin, "imag"),
     "arccos_real": _part(mp.acos, "real"), "arctan_real": _part(mp.atan, "real"),
     "arctan_imag": _part(mp.atan, "imag"),

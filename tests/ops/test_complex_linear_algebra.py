@@ -145,6 +145,11 @@ CASES = {
     "solve_sylvester": (sl.solve_sylvester, A, numbers(2, 2), B),
     "solve_lyapunov": (sl.solve_continuous_lyapunov, A, STACK[0]),
     "solve_discrete_lyapunov": (sl.solve_discrete_lyapunov, 0.3 * A, STACK[0]),
+    "scipy's eig": (sl.eig, A), "scipy's eig, real matrix": (sl.eig, REAL @ REAL.T + 0.1 * REAL),
+    "scipy's eigvals": (sl.eigvals, TURNING), "eigvals alone": (lambda a: sl.eig(a, right=False), A),
+    "solve_continuous_are": (lambda a, b: sl.solve_continuous_are(a, b, POSITIVE, np.diag([1.0, 2.0])), A, B),
+    "solve_continuous_are, real matrix": (
+        lambda a, r: sl.solve_continuous_are(a, B, np.eye(3), r @ np.conj(r.T), s=0.1 * B), REAL, A[:2, :2]),
     "solve_banded": (lambda a, b: sl.solve_banded((1, 1), a, b), BAND[[1, 0, 2]], numbers(5, 2)),
     "toeplitz": (sl.toeplitz, W), "toeplitz, row": (sl.toeplitz, W, numbers(4)), "hankel": (sl.hankel, W, numbers(4)),
     "matmul_toeplitz": (sl.matmul_toeplitz, W, B),

@@ -17,8 +17,8 @@ INTERNAL = {
     "dawsn_derivative", "elliptic_moment", "elliptic_part", "ive_derivative", "jv_derivative", "kve_derivative",
     "yv_derivative",
     # parts of functions of a complex number
-    "reciprocal_real", "log_abs", "sqrt_real", "tan_real", "tan_imag", "arcsin_real", "arcsin_imag", "arccos_real",
-    "arctan_real", "arctan_imag",
+    "reciprocal_real", "log_abs", "sqrt_real", "sqrt_imag", "tan_real", "tan_imag", "arcsin_real", "arcsin_imag",
+    "arccos_real", "arctan_real", "arctan_imag",
 }  # fmt: skip
 
 

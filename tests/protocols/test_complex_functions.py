@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 import contad
 from contad.errors import LostDerivativeError, UnsupportedError
@@ -22,7 +23,9 @@ np.einsum("ij,kj->ik", a, a) | A; np.einsum("ii->i", a) * a[0] | S; np.einsum("i
 np.tensordot(a, b, ([0], [0])) | A S; np.vdot(a, b) | U Q; np.vecdot(a, b) | A Q; np.linalg.vecdot(a, b) | A Q
 np.correlate(a, b, "full") | U W; np.correlate(b, a, "same") | U W; np.correlate(a, b) | U W; np.convolve(a, b) | U W
 np.inner(a, b) | A Q; np.outer(a, b) | U Q; np.kron(a, b) | A Q; np.cov(a) | A; np.cov(a, b) | U Q; np.corrcoef(a) | A
-np.cov(a, fweights=[1, 2, 1]) | A; np.var(a) | A; np.std(a, ddof=1) | A; a.var(0) | A; np.nanvar(a, axis=0) | A
+np.cov(a, fweights=[1, 2, 1], dtype=complex) | A; np.corrcoef(a, b, dtype=complex) | U Q
+np.cov(a.T, rowvar=False, bias=True, aweights=[0.5, 2.0, 1.0]) | A; np.corrcoef(a, b) | U Q
+np.var(a) | A; np.std(a, ddof=1) | A; a.var(0) | A; np.nanvar(a, axis=0) | A
 np.nanstd(a) | A; np.nanmean(a) | A; np.nancumsum(a) | U; np.nanprod(a) | U; np.pad(a, 2, mode="reflect") | U
 np.pad(a, 1, constant_values=2j) | U; np.polyval(a, b[0]) | U Q; np.polydiv(a, b)[0] | W U
 np.polyfit(np.arange(4.0), a, 2) | W; np.polyder(a, 2) | W; np.polyint(a) | W
@@ -102,6 +105,17 @@ def test_values_and_derivatives(f, args):
         check(f, args, active)
 
 
+@pytest.mark.parametrize("engine", ["records", "closures"])
+@pytest.mark.parametrize(("f", "args"), [case for case in _cases() if all(map(np.iscomplexobj, case.values[1]))])
+def test_engines_of_object_arrays_agree_or_refuse(f, args, engine):
+    g = weighted(f, [np.cos(np.arange(np.size(leaf))).reshape(np.shape(leaf)) for leaf in flatten(f(*args)).leaves])
+    try:
+        found = contad.grad(g, engine=engine)(*args)
+    except (UnsupportedError, LostDerivativeError):
+        return
+    np.testing.assert_allclose(found, contad.grad(g)(*args), rtol=1e-11, atol=1e-13)
+
+
 # an example is refused: an order decides it, a real array would have to hold complex numbers, or there is no
 # derivative yet
 REFUSED = {
@@ -158,9 +172,49 @@ def test_special_values_are_numpys(name):
         np.testing.assert_array_equal(np.signbit(part(found))[zero], np.signbit(part(expected))[zero])
 
 
+@pytest.mark.parametrize("f", [
+    lambda z: z + 1.0, lambda z: 1 + z, lambda z: z - 1.0, lambda z: 1.0 - z, lambda z: -2.0 * z, lambda z: z * 2.0,
+    lambda z: z / -2.0, lambda z: z / np.array(2.0), lambda z: z + (1.0 - 0.0j), lambda z: 1j * z, lambda z: z - z,
+    lambda z: 1.0 - z * z, lambda z: -z, np.conj, lambda z: 1.0 - np.conj(z) * 2.0, lambda z: z * np.array(-0.5),
+    lambda z: 1.0 / (z + 0.5) - 9.0, lambda z: np.sum(z) * -1.0 if np.ndim(z) else z,
+])  # fmt: skip
+@pytest.mark.parametrize("kind", [complex, lambda z: np.array([z])])
+def test_arithmetic_keeps_to_the_side_of_a_cut(f, kind):
+    for z in (complex(x, y) for x in (3.0, -3.0, 0.0, -0.0) for y in (0.0, -0.0, 2.0, -2.0)):
+        expected = np.sqrt(f(kind(z)))
+        np.testing.assert_allclose(contad.jvp(lambda z: np.sqrt(f(z)), (kind(z),), (kind(1j),))[0], expected, rtol=1e-14)
+
+
+SIDE = mp.mpf(10) ** -20
+HOLOMORPHIC = {
+    "exp": mp.exp, "expm1": lambda z: mp.exp(z) - 1, "log": mp.log, "log2": lambda z: mp.log(z) / mp.log(2),
+    "log1p": lambda z: mp.log(1 + z), "sqrt": mp.sqrt, "sin": mp.sin, "cos": mp.cos, "tan": mp.tan, "sinh": mp.sinh,
+    "cosh": mp.cosh, "tanh": mp.tanh, "arcsin": mp.asin, "arccos": mp.acos, "arctan": mp.atan, "arcsinh": mp.asinh,
+    "arccosh": mp.acosh, "arctanh": mp.atanh, "square": lambda z: z * z, "reciprocal": lambda z: 1 / z,
+}  # fmt: skip
+ON_AXES = [complex(*xy) for t in (0.5, -0.5, 2.0, -2.0) for zero in (0.0, -0.0) for xy in ((t, zero), (zero, t))]
+
+
+@pytest.mark.parametrize("name", HOLOMORPHIC)
+def test_derivatives_on_the_axes(name):
+    """The sign of a zero says on which side of a branch cut a point is; elsewhere it has no effect."""
+    f = getattr(np, name)
+    for z in ON_AXES:
+        beside = mp.mpc(*(part if part else mp.mpf(np.copysign(1.0, part)) * SIDE for part in (z.real, z.imag)))
+        with mp.workdps(120):
+            first, second = (complex(mp.diff(HOLOMORPHIC[name], beside, n)) for n in (1, 2))
+        np.testing.assert_allclose(contad.derivative(f)(z), first, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(contad.derivative(contad.derivative(f))(z), second, rtol=1e-12, atol=1e-15)
+        pushed = contad.jvp(f, (np.array([z]),), (np.array([1j]),))[1]
+        np.testing.assert_allclose(pushed, [1j * first], rtol=1e-12, atol=1e-15)
+
+
 def test_at_zero():
     assert contad.grad(abs)(0j) == 0.0
     assert np.isnan(contad.grad(np.angle)(0j))
+    for z in (0j, complex(-0.0, -0.0)):
+        value, slope = contad.value_and_grad(lambda w: np.sign(w).real)(z)
+        assert (value, np.signbit(value), slope) == (0.0, False, 0.0)
     assert contad.grad(lambda z: (z**2).real)(0j) == 0.0
     assert contad.grad(lambda z: (z**1.0).real)(0j) == 1.0
     w = np.array([1.0, 2.0, 0.5, 0.0])

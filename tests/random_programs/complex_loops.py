@@ -1,7 +1,8 @@
-"""Random programs with complex numbers for the engine `generated`, against differences of the function itself.
+"""Random programs with complex numbers for every engine, against differences of the function itself.
 
-The generated source runs as plain Python, or a compiled engine by its name. Derivatives along random directions, complex ones for complex arguments, are
-held against central differences; a program is rejected where differences of two steps disagree.
+The way "text" runs the generated source as plain Python; the others are engines, forward mode and recorded programs.
+Derivatives along random directions, complex ones for complex arguments, are held against central differences; a program
+is rejected where differences of two steps disagree.
 
     python -m tests.random_programs.complex_loops --count 2000 --seed 1
 """
@@ -12,10 +13,10 @@ import sys
 import warnings
 
 import numpy as np
-from numba import njit
+from numba import TypingError, njit
 
 import contad
-from contad.errors import UnsupportedError
+from contad.errors import LostDerivativeError, UnsupportedError
 from tests.engines.source.plain_text import generate
 from tests.judges.written import define
 from tests.random_programs.searching import run_command
@@ -216,10 +217,47 @@ def make(seed):
     return njit(define(text, f"<complex program {seed}>", known)["f"]), args, text
 
 
-def mismatch(seed, engine=""):
+COMPILED = ("generated", "tape")
+REFUSING = ("records", "closures", "recorded")  # real elements beside complex ones; what no guard can check
+
+
+def gradient_by(way, f, args):
+    """The function that gives value and gradient of a Numba function in one of the ways."""
+    if way == "text":
+        return generate(f, args, ARGNUMS)
+    if way in COMPILED:
+        return contad.value_and_grad(f, ARGNUMS, engine=way)
+    if way == "recorded":
+        return contad.value_and_grad(contad.record(f.py_func, *args), ARGNUMS)
+    if way == "forward":
+        return lambda *args: (f.py_func(*copies(args)), _by_forward_mode(f.py_func, args))
+    return contad.value_and_grad(f.py_func, ARGNUMS, engine=way)
+
+
+def copies(args):
+    return tuple(np.copy(x) if np.ndim(x) else x for x in args)
+
+
+def _by_forward_mode(f, args):
+    """The gradient, by a tangent for each part of each number."""
+    made = []
+    for k in ARGNUMS:
+        bar = np.zeros(np.shape(args[k]), np.asarray(args[k]).dtype)
+        for at in np.ndindex(bar.shape):
+            for unit in (1.0, 1j) if np.iscomplexobj(bar) else (1.0,):
+                dots = [np.zeros_like(x) if np.ndim(x) else 0.0 * x for x in args]
+                e = np.zeros_like(bar)
+                e[at] = unit
+                dots[k] = e if np.ndim(e) else e.item()
+                bar[at] += unit * contad.jvp(f, copies(args), tuple(dots))[1]
+        made.append(bar)
+    return made
+
+
+def mismatch(seed, way="text"):
     """What is wrong with the program of a seed; None if nothing is, or if differences do not say."""
     f, args, text = make(seed)
-    fresh = lambda: tuple(np.copy(x) if np.ndim(x) else x for x in args)  # noqa: E731
+    fresh = lambda: copies(args)  # noqa: E731
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
@@ -229,11 +267,12 @@ def mismatch(seed, engine=""):
         if not np.isfinite(value):
             return None
         try:
-            run = contad.value_and_grad(f, ARGNUMS, engine=engine) if engine else generate(f, args, ARGNUMS)
-            found, grads = run(*fresh())
+            found, grads = gradient_by(way, f, fresh())(*fresh())
         except ZeroDivisionError:  # of a partial that is not selected, which Python computes all the same
             return None
-        except UnsupportedError as error:
+        except (UnsupportedError, LostDerivativeError) as error:
+            if way in REFUSING or (way in COMPILED and not _compiles(f, fresh())):
+                return None
             return f"seed {seed}: refused: {error}\n{text}"
         except Exception as error:
             return f"seed {seed}: {type(error).__name__}: {error}\n{text}"
@@ -252,6 +291,15 @@ def mismatch(seed, engine=""):
             if not abs(two - along) <= 2e-5 * size:
                 return f"seed {seed}: argument {k}: {along} in place of {two}\n{text}"
     return None
+
+
+def _compiles(f, args):
+    """Whether Numba takes the program: for example, it has no cmath.cosh of a real number."""
+    try:
+        f(*args)
+    except TypingError:
+        return False
+    return True
 
 
 def _difference(f, fresh, k, direction, h):

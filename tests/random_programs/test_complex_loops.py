@@ -26,6 +26,26 @@ def test_so_are_compiled_ones(count):
     assert not [text for seed in range(count) if (text := complex_loops.mismatch(seed, "generated"))]
 
 
+EAGER = ["matrix", "records", "closures", "forward", "recorded"]
+
+
+@pytest.mark.parametrize("way", EAGER)
+def test_eager_engines_are_right(way):
+    assert not [text for seed in range(300, 310) if (text := complex_loops.mismatch(seed, way))]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("start", range(320, 1120, 50))
+@pytest.mark.parametrize("way", EAGER)
+def test_so_are_they_in_many_programs(way, start):
+    assert not [text for seed in range(start, start + 50) if (text := complex_loops.mismatch(seed, way))]
+
+
+@pytest.mark.parametrize("count", shortened(2, 40))
+def test_the_tape_is_right(count):
+    assert not [text for seed in range(count) if (text := complex_loops.mismatch(seed, "tape"))]
+
+
 def _without_cross(self, x, y):
     return Complex(self.minus(self.times(x.real, y.real), self.times(x.imag, y.imag)), self.times(x.real, y.imag))
 

@@ -14,7 +14,7 @@ def test_second_derivatives_are_right_or_nan(count):
     assert not [text for seed in range(count) if (text := kink_programs.mismatch(seed))]
 
 
-@pytest.mark.parametrize("count", shortened(4, 60))
+@pytest.mark.parametrize("count", shortened(2, 60))
 def test_so_are_those_of_numba_functions(count):
     assert not [text for seed in range(1, 1 + count) if (text := kink_programs.mismatch(seed, compiled=True))]
 

@@ -23,6 +23,10 @@ def positive(n):
     return x @ x.T + np.eye(n)
 
 
+def unit(x):
+    return x / np.sqrt(np.sum(x**2))
+
+
 def low(s):
     """The symmetric matrix of a lower triangle, so that SciPy, which reads the other one, sees the same."""
     return np.tril(s) + np.swapaxes(np.tril(s, -1), -1, -2)
@@ -48,6 +52,10 @@ CASES = {
     "invwishart": (lambda m, x, df, s: m.invwishart.logpdf(low(x), df[0], low(s)), S + 0.3, DF, S),
     "matrix_normal": (lambda m, x, mu, r, c: m.matrix_normal.logpdf(x, mu, low(r), low(c)), a(2, 3), a(2, 3), S2, S),
     "matrix_normal, more": (lambda m, x, r, c: m.matrix_normal.logpdf(x, None, low(r), low(c)), a(4, 2, 3), S2, S),
+    "directions": (
+        lambda m, x, mu, kappa: m.vonmises_fisher.logpdf(unit(x), unit(mu), kappa[0]),
+        a(3), a(3), DF,
+    ),
     "kernels": (lambda m, y, x: m.gaussian_kde(y).logpdf(x), a(7), a(3)),
     "kernels, two axes": (lambda m, y, x: m.gaussian_kde(y, "silverman").pdf(x), a(2, 7), a(2, 3)),
     "kernels, weights": (lambda m, y, x, w: m.gaussian_kde(y, weights=w**2).logpdf(x), a(2, 7), a(2, 3), a(7)),
@@ -127,7 +135,9 @@ def test_impossible_values_have_no_probability():
     (lambda x: stats.gaussian_kde(x, "wide").logpdf(0.0)[0], ValueError, "bw_method"),
     (lambda x: stats.gaussian_kde(np.stack([x, 0.0 * x])).logpdf(P[:2])[0], np.linalg.LinAlgError, "subspace"),
     (lambda x: stats.gaussian_kde(x).logpdf(np.zeros((2, 3)))[0], ValueError, "dataset has dimension 1"),
-    (lambda x: stats.uniform_direction.logpdf(x), AttributeError, "no attribute 'uniform_direction'"),
+    (lambda x: stats.uniform_direction.logpdf(x), AttributeError, "has no uniform_direction"),
+    (lambda x: stats.vonmises_fisher.logpdf(x, x, 2.0), ValueError, "mu must be a vector of length 1"),
+    (lambda x: stats.matrix_t.logpdf(np.outer(x, x), df=-1.0), ValueError, "df must be positive"),
 ])  # fmt: skip
 def test_refusals(call, error, message):
     with pytest.raises(error, match=message):

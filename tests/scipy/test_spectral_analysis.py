@@ -28,12 +28,56 @@ def pair(z):
     return np.stack([z.real, z.imag])
 
 
+def parts(z):
+    return pair(z) if np.iscomplexobj(z) else z
+
+
 X, Y, XS, ZS = a(20), a(20), a(2, 20), a(2, 18)
 CASES = {
     "hilbert": (lambda m, x: pair(m.hilbert(x)), a(6)),
     "hilbert, odd": (lambda m, x: pair(m.hilbert(x, 5, axis=0)), a(6, 2)),
     "hilbert, longer": (lambda m, x: pair(m.hilbert(x, 8)), a(2, 5)),
     "hilbert of one": (lambda m, x: pair(m.hilbert(x)), a(1)),
+    "hilbert2": (lambda m, x: pair(m.hilbert2(x)), a(5, 4)),
+    "hilbert2, longer": (lambda m, x: pair(m.hilbert2(x, (3, 6))), a(2, 4, 5)),
+    "hilbert2, square": (lambda m, x: pair(m.hilbert2(x, 3)), a(4, 2)),
+    **{
+        f"lombscargle, {kind}, {mean}": (lambda m, x, y, f, w, kind=kind, mean=mean: parts(
+            m.lombscargle(x, y, f, normalize=kind, weights=w, floating_mean=mean)
+        ), np.sort(9.0 * RNG.random(8)), a(8), np.array([0.4, 1.3, 2.9]), RNG.random(8))
+        for kind in (False, True, "amplitude") for mean in (False, True)
+    },
+    "lombscargle, even times": (
+        lambda m, x, y: m.lombscargle(x, y, np.pi * np.array([0.25, 0.5])), np.arange(8.0), a(8)),
+    **{
+        f"ShortTimeFFT, {mode}, {phase}, {padding}": (lambda m, x, mode=mode, phase=phase, padding=padding: pair(
+            m.ShortTimeFFT(WINDOW, 4, 2.0, fft_mode=mode, mfft=9 if phase else 6, scale_to="psd", phase_shift=phase)
+            .stft(x, padding=padding)), x)
+        for mode, phase, padding, x in (
+            ("onesided", 0, "zeros", X), ("onesided2X", None, "odd", XS), ("twosided", 2, "even", X),
+            ("centered", 0, "edge", X),
+        )
+    },
+    "ShortTimeFFT, complex": (lambda m, x: pair(m.ShortTimeFFT(
+        WINDOW * (1.0 + 0.3j), 2, 1.0, fft_mode="centered").stft(whole(x), 1, 7, k_offset=1)), XS),
+    "ShortTimeFFT, axis": (
+        lambda m, x: pair(m.ShortTimeFFT(WINDOW, 5, 1.0).stft_detrend(x, "linear", axis=0)), XS.T.copy()),
+    "spectrogram of ShortTimeFFT": (lambda m, x: m.ShortTimeFFT(WINDOW, 3, 1.0).spectrogram(
+        x, detr=lambda v: v - np.mean(v)), X),
+    "cross-spectrogram of ShortTimeFFT": (
+        lambda m, x, y: pair(m.ShortTimeFFT(WINDOW, 3, 1.0).spectrogram(x, y, "constant")), X, Y),
+    **{
+        f"istft of ShortTimeFFT, {mode}, {hop}, {phase}": (
+            lambda m, z, mode=mode, hop=hop, phase=phase, n=mfft, k0=k0, k1=k1: parts(
+                m.ShortTimeFFT(WINDOW, hop, 1.0, fft_mode=mode, mfft=n, scale_to="magnitude", phase_shift=phase)
+                .istft(whole(z), k0, k1)), a(2, f, 9))
+        for mode, hop, phase, mfft, f, k0, k1 in (
+            ("onesided", 2, 0, 6, 4, 0, None), ("onesided2X", 3, None, 8, 5, 2, 14), ("twosided", 5, 1, 7, 7, -3, 20),
+            ("centered", 4, 0, 6, 6, 1, None),
+        )
+    },
+    "istft of ShortTimeFFT, axes": (lambda m, z: m.ShortTimeFFT(WINDOW, 2, 1.0).istft(
+        whole(z), f_axis=0, t_axis=1), a(2, 4, 8, 2)),
     "freqz": (lambda m, b, a: pair(m.freqz(b, a, 9)[1]), B2, A2),
     "freqz, whole": (lambda m, b, a: pair(m.freqz(b, a, 7, whole=True, fs=3.0)[1]), B2, A2),
     "freqz, Nyquist": (lambda m, b: pair(m.freqz(b, worN=5, include_nyquist=True)[1]), a(4)),

@@ -8,7 +8,7 @@ import pytest
 import contad
 from contad import NotHolomorphicError, grad, jvp, vjp
 from contad.engines import engine_names
-from contad.errors import OutputError, RuleError, UnsupportedError
+from contad.errors import OutputError, OverlapError, RuleError, UnsupportedError
 from contad.testing import expect_ad
 
 C = 1.3 - 0.7j
@@ -54,6 +54,19 @@ def test_trees():
     assert found["b"] == C.imag
 
 
+def test_one_array_twice():
+    f = lambda z, w: np.sum(np.abs(z * w))  # noqa: E731
+    for found in (*grad(f, (0, 1))(Z, Z), *grad(lambda p: f(*p))((Z, Z)), *grad(f, (0, 1))(Z, Z[:])):
+        np.testing.assert_allclose(found, Z)
+
+    def g(z, w):
+        z.real[0] = 0.3
+        return f(z, w)
+
+    with pytest.raises(OverlapError, match="arguments 0 and 1 overlap in memory"):
+        grad(g, (0, 1))(Z, Z)
+
+
 def test_ravel_has_both_parts():
     vector, unravel = contad.ravel({"w": Z, "b": 1.0})
     assert unravel.names[:3] == ["b", "w.real[0]", "w.real[1]"]
@@ -69,6 +82,22 @@ def test_second_derivatives():
     assert contad.laplacian(lambda z: abs(z) ** 2)(C) == pytest.approx(4.0)
     with pytest.raises(UnsupportedError, match=r"hessian: .*argument 0 must be real, got complex .* contad.hvp"):
         contad.hessian(lambda z: abs(z) ** 2)(C)
+
+
+@pytest.mark.parametrize("f", [
+    lambda z: np.sum(np.maximum(z.real, z.imag) ** 2), lambda z: np.sum(np.abs(z - Z) + np.abs(z) ** 3),
+    lambda z: np.max(np.abs(z / np.abs(Z))), lambda z: np.linalg.norm(z - Z) * np.sum(z.real),
+    lambda z: abs(z[0] - Z[0]) + np.abs(z[1]) ** 2, lambda z: np.linalg.norm(np.outer(z, z.conj()), 2),
+])  # fmt: skip
+def test_second_derivatives_at_kinks_are_those_of_pairs(f):
+    z, v = Z + 0.0, np.array([0.3j, 1.0, -0.4 + 0.2j])
+    z[1] = 1.3 + 1.3j
+    of_pairs = lambda x, y: f(x + 1j * y)  # noqa: E731
+    parts, dots = (z.real.copy(), z.imag.copy()), (v.real.copy(), v.imag.copy())
+    for several, first in ((contad.hvp(of_pairs, (0, 1))(*parts, dots), contad.hvp(f)(z, v)),
+                           (jvp(grad(of_pairs, (0, 1)), parts, dots)[1], jvp(grad(f), (z,), (v,))[1])):  # fmt: skip
+        np.testing.assert_allclose(first.real, several[0], rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(first.imag, several[1], rtol=1e-12, atol=1e-14)
 
 
 def test_several_directions():

@@ -9,7 +9,7 @@ import pytest
 
 import contad
 from contad import grad
-from contad.errors import LostDerivativeError, UnsupportedError
+from contad.errors import LostDerivativeError, OverlapError, UnsupportedError
 from contad.testing.differences import derivative_by_differences
 from contad.variables.complex_pair import join, split
 
@@ -91,6 +91,23 @@ def out_given(z):
     return np.sum(np.abs(out) + out.real)
 
 
+def out_of_real_operands(x):
+    out = np.zeros(3, complex)
+    np.add(x, 1j, out=out)
+    np.multiply(x, x, out=out[:].real)
+    np.multiply(out, x, out=out)
+    return np.sum(np.abs(out + 1j * x))
+
+
+def viewed_as_complex(x):
+    parts = np.zeros((2, 4))
+    parts[:, ::2] = x[:2]
+    z = parts.view(complex)
+    z[0, 1] *= 2j * x[2]
+    parts[1, 3] = x[0]
+    return np.sum(np.abs(z * z + x[1])) + np.sum(parts.view(float) ** 3)
+
+
 def moved(z):
     a = np.stack([z, z[::-1]]).T.reshape(2, 3)
     return np.sum(np.abs(a[:, 1:] * a.ravel()[1]) ** 2)
@@ -101,7 +118,9 @@ def test_functions_of_complex_arrays(f):
     _check(f, Z)
 
 
-@pytest.mark.parametrize("f", [made_of_parts, collected, full_and_eye, converted, written_rows])
+@pytest.mark.parametrize("f", [
+    made_of_parts, collected, full_and_eye, converted, written_rows, out_of_real_operands, viewed_as_complex,
+])  # fmt: skip
 def test_functions_of_real_arrays(f):
     _check(f, X)
 
@@ -163,6 +182,28 @@ def test_a_real_array_cannot_hold_complex_numbers(f):
         grad(lambda x: np.sum(np.abs(f(x))))(X)
 
 
+def written_view(z):
+    v = z.view(float)
+    v[0] = 2.0
+    return np.sum(np.abs(z))
+
+
+def test_a_copy_that_stands_for_a_view_is_not_written_to():
+    with pytest.raises(OverlapError, match=r"z\.view\(float\) of a complex variable is a copy; write to z\.real"):
+        grad(written_view)(Z)
+    with pytest.raises(ValueError, match="the last axis must be divisible by 2"):
+        grad(lambda x: np.sum(np.abs(x.view(complex))))(X)
+    for dtype in (np.int64, np.complex64):
+        with pytest.raises(UnsupportedError, match="view: an array variable has views of float64 and complex128, got"):
+            grad(lambda x, dtype=dtype: np.sum(np.abs(x.view(dtype))))(X)
+
+
+def test_out_that_is_a_plain_array():
+    made = np.zeros(3, complex)
+    with pytest.raises(LostDerivativeError, match="np.exp: a plain array cannot hold a complex variable"):
+        grad(lambda z: np.sum(np.abs(np.exp(z, out=made))))(Z)
+
+
 @pytest.mark.parametrize(
     ("f", "error", "message"),
     [
@@ -193,6 +234,18 @@ def test_elements_of_object_arrays_refuse_complex_numbers():
         grad(lambda x: np.sum((1j * x).imag), engine="closures")(X)
     found = grad(lambda z: np.sum(np.abs(1j * z + z.imag)), engine="closures")(Z)
     np.testing.assert_allclose(found, grad(lambda z: np.sum(np.abs(1j * z + z.imag)))(Z))
+
+
+@pytest.mark.parametrize("engine", ["closures", "records"])
+@pytest.mark.parametrize("f", [
+    lambda x: np.where(x > 0.0, x, Z), lambda x: np.concatenate([x, Z]), lambda x: np.stack([x, Z]),
+    lambda x: np.append(x, 1j), lambda x: np.select([x > 0.0], [x], Z), lambda x: np.hstack([Z, x]),
+])  # fmt: skip
+def test_object_arrays_of_real_and_complex_numbers_keep_their_parts(f, engine):
+    g = lambda x: np.sum(f(x).imag) + np.sum(f(x).real ** 2)
+    value, gradient = contad.value_and_grad(g, engine=engine)(X)
+    assert value == pytest.approx(g(X))
+    np.testing.assert_allclose(gradient, grad(g)(X))
 
 
 def test_a_list_does_not_become_an_object_array_unseen():

@@ -177,7 +177,8 @@ def _with_nodes(function: SourceFunction, request: Any, what: str) -> None:
 def _require_differentiable(function: SourceFunction, request: Any, what: str) -> None:
     """Raise UnsupportedError unless the result and the arguments can be differentiated in this mode."""
     returned = function.returned
-    if request.has_aux and not (isinstance(returned, tuple) and len(returned) == 2):
+    is_pair = isinstance(returned, tuple) and len(returned) == 2 and not isinstance(returned, Complex)
+    if request.has_aux and not is_pair:
         raise UnsupportedError(f"{what}: with has_aux=True it must return (value, aux); return both")
     value = returned[0] if request.has_aux else returned
     if isinstance(value, Complex) and request.mode in ("value_and_grad", "hvp"):

@@ -50,8 +50,8 @@ def require_active(position: int, leaf: Leaf) -> None:
     element = leaf.type.dtype if is_array(leaf.type) else leaf.type
     if element not in (types.float64, types.complex128):
         raise UnsupportedError(
-            f"argument {position}: expected float64 or complex128 numbers, arrays of up to 3 dimensions, or tuples of them, got "
-            f"{leaf.type}; leave it out of argnums, or convert it"
+            f"argument {position}: expected float64 or complex128 numbers, arrays of up to 3 dimensions, or tuples of "
+            f"them, got {leaf.type}; leave it out of argnums, or convert it"
         )
 
 
@@ -78,7 +78,8 @@ def require_number(function: str, kind: Any) -> None:
         raise OutputError(f"{function} returned None; return the value to differentiate")
     if isinstance(kind, (ActivePair, types.Complex)):
         raise OutputError(
-            f"{function} returned a complex number; return a real one, such as np.abs(z) or z.real, or ask for contad.vjp"
+            f"{function} returned a complex number; return a real one, such as np.abs(z) or z.real, or ask for "
+            "contad.vjp"
         )
     if not isinstance(kind, (Active, types.Float, types.Integer)):
         one = "of an array of one element return z.sum(); " if is_array(kind) else ""

@@ -137,7 +137,7 @@ def _solve(a: Any, b: Any) -> Any:
             raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square.")
         if len(b) != n:
             raise np.linalg.LinAlgError("Incompatible sizes, system cannot be solved.")
-        whole, right = zeros((2 * n, 2 * n)), zeros((2 * n,) + b.shape[1:])
+        whole, right = zeros((2 * n, 2 * n)), zeros((2 * n,) + b.shape[1:])  # noqa: RUF005
         whole[:n, :n] = a.real
         whole[n:, n:] = a.real
         whole[n:, :n] = a.imag

@@ -6,7 +6,6 @@ that look at values of any kind they get those of this file. Operands are pairs,
 
 import cmath
 import operator
-from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
@@ -174,18 +173,11 @@ def declare(function: Any, arity: int, text: str, **known: Any) -> None:
 
     def write(*kinds: Any) -> Any:
         n = getattr(kinds[-1], "literal_value", None)
-        if not meets_for(function, kinds):
+        if not meets(*kinds):
             return None
         return (["return z * z"], known) if "power" in text and n == 2 else ([*lines, f"return {text}"], known)
 
     overload_by_text(function, ", ".join(names), write, prefer_literal="power" in text)
-
-
-def meets_for(function: Any, kinds: Any) -> bool:
-    """Whether these arguments make a function one of complex numbers; functions of `cmath` always are."""
-    if getattr(function, "__module__", "") == "cmath":
-        return all(isinstance(x, NUMBERS) for x in kinds) and any(isinstance(x, (Active, ActivePair)) for x in kinds)
-    return meets(*kinds)
 
 
 _IN_CMATH = {"arccos": "acos", "arcsin": "asin", "arctan": "atan", "arcsinh": "asinh", "arctanh": "atanh",
@@ -214,7 +206,7 @@ _PARTS: dict[str, tuple[Any, ...]] = {  # expressions of the parts
     "np.hypot(x, y)": (abs, np.absolute), "join(+x, -y)": (np.conjugate,), "join(+x, +y)": (operator.pos, np.positive),
     "np.arctan2(y, x)": (np.angle, cmath.phase), "(np.hypot(x, y), np.arctan2(y, x))": (cmath.polar,),
     "x": (np.real,), "y": (np.imag,), "value(x) != 0.0 or value(y) != 0.0": (bool,),
-    "value(x) == 0.0 and value(y) == 0.0": (operator.not_,), 
+    "value(x) == 0.0 and value(y) == 0.0": (operator.not_,),
     **{f"np.{f.__name__}(value(x)) {word} np.{f.__name__}(value(y))": (f, getattr(cmath, f.__name__))
        for f, word in ((np.isfinite, "and"), (np.isnan, "or"), (np.isinf, "or"))},
 }  # fmt: skip

@@ -16,7 +16,7 @@ from contad.compile.machine_code import njit
 from contad.compiled_rules.user_rules import REBUILT
 from contad.engines.tape.casts import with_casts, with_signature
 from contad.engines.tape.operations import register
-from contad.engines.tape.rule_records import register_user_rule
+from contad.engines.tape.rule_records import register_holomorphic, register_user_rule
 from contad.errors import UnsupportedError
 from contad.functions.declared_types import signatures
 from contad.functions.transformed import Decorated
@@ -28,7 +28,10 @@ from contad.rules.scalar_rule import ScalarRule
 
 _OWN = {name: INTERNAL_OPTIONS[name] for name in ("nogil", "no_cpython_wrapper", "no_cfunc_wrapper")}
 # modules whose functions are differentiated like the user's
-_SOLVERS = ("contad.scipy.integrate.compiled_solvers", "contad.scipy.optimize.compiled_roots")
+_SOLVERS = (
+    "contad.scipy.integrate.compiled_solvers", "contad.scipy.optimize.compiled_roots",
+    *(f"contad.stan.functionals.compiled_{name}" for name in ("functionals", "integrals", "mode_search")),
+)  # fmt: skip
 _ON_THE_WAY = ("contad.scipy", "contad.scipy.integrate", "contad.scipy.optimize")  # modules on the way to them
 _FOLLOWED = ("error_model", "fastmath", "boundscheck")  # options that change results of the user's function
 
@@ -100,6 +103,8 @@ class Rebuilt:
             pass
         if isinstance(value, ScalarRule):
             register(value)
+            if value.holomorphic:
+                register_holomorphic(value)
         elif isinstance(value, WithParts):
             register_user_rule(value)
         elif isinstance(value, Decorated):

@@ -17,11 +17,15 @@ from contad.compile.compiling import INTERNAL_OPTIONS
 from contad.compile.emitting import cgutils
 from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload, overload_by_text
+from contad.compile.typing_rules import take_registrations
 from contad.compile.words import WORD
 from contad.compiled_rules import user_rules
 from contad.compiled_rules.callables import is_plain, stop_each
 from contad.compiled_rules.line_parts import PARTS
+from contad.compiled_rules.rules_of_parts import RuleOfParts, holomorphic_parts, is_complex, rule_of_parts
 from contad.engines.tape.arrays import is_active_array, values, zeros_of
+from contad.engines.tape.casts import plain_type
+from contad.engines.tape.complex_numbers import is_complex as is_complex_kind, join, meets
 from contad.engines.tape.packing import count_text, put_array, put_elements, put_lines, read_text, require_exact
 from contad.engines.tape.tape_array_records import (
     VALUE,
@@ -35,10 +39,11 @@ from contad.engines.tape.tape_array_records import (
     values_at,
     write_elements,
 )
-from contad.engines.tape.variables import DUAL, VARIABLE, Active
+from contad.engines.tape.variables import DUAL, VARIABLE, Active, ActivePair
 from contad.errors import RuleError, UnsupportedError
 from contad.ops.logic import stop_gradient
 from contad.rules.compilable import Parts, WithParts
+from contad.rules.scalar_rule import ScalarRule
 
 _registered: set[WithParts] = set()
 _KERNEL = (types.int64, types.int64)
@@ -73,8 +78,12 @@ def _is_active(kind: Any) -> bool:
 def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> Any:
     """The lines of the call for arguments of these types, and the names in them; None if no argument is active."""
     active = [n for n, kind in enumerate(kinds) if _is_active(kind)]
-    if not active:
+    pairs = [n for n, kind in enumerate(kinds) if isinstance(getattr(kind, "dtype", kind), ActivePair)]
+    if not active and not pairs:
         return None
+    numbers = tuple(map(plain_type, kinds))
+    if not isinstance(rule, RuleOfParts) and (pairs or is_complex(user_rules.saved_types(rule, parts, numbers)[0])):
+        return _call_of_parts(rule_of_parts(rule, numbers), user_rules.names_of(parts), kinds)
     if any(kinds[n] == DUAL or getattr(kinds[n], "dtype", None) == DUAL for n in active):
         raise UnsupportedError(f"{rule.name}: it has no forward mode inside njit; differentiate it in reverse mode")
     for n in active:
@@ -125,6 +134,31 @@ def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> An
     lines = [own.sub(r"contad_\1", line) for line in lines]
     known = {f"contad_{name}": x for name, x in known.items()}
     return [*renamed, *lines], known
+
+
+def _call_of_parts(rule: RuleOfParts, names: list[str], kinds: tuple[Any, ...]) -> Any:
+    """The lines of a call with complex numbers: of the rule of their parts."""
+    register_user_rule(rule)
+    take_registrations()  # Numba is typing a caller right now
+    pairs = zip(names, kinds, strict=True)
+    given = [f"{x}{part}" for x, kind in pairs for part in ((".real", ".imag") if is_complex_kind(kind) else ("",))]
+    lines = [f"contad_z = contad_rule({', '.join(given)})"]
+    lines.append("return contad_join(contad_z[0], contad_z[1])" if is_complex(rule.z) else "return contad_z")
+    return lines, {"contad_rule": rule, "contad_join": join}
+
+
+def register_holomorphic(rule: ScalarRule) -> None:
+    """Let a holomorphic scalar rule accept complex numbers that carry derivatives."""
+    if rule not in _holomorphic:
+        _holomorphic.add(rule)
+        made, names = holomorphic_parts(rule), ", ".join(rule.argument_names)
+        register_user_rule(made)
+        known = {"contad_rule": made}
+        write = lambda *kinds: ([f"return contad_rule({names})"], known) if meets(*kinds) else None  # noqa: E731
+        overload_by_text(rule, names, write)
+
+
+_holomorphic: set[ScalarRule] = set()
 
 
 def _shape_type(kind: Any) -> Any:

@@ -201,7 +201,7 @@ def take_adjoints(header, first, made):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def take_pairs(header, first, shape):  # type: ignore[no-untyped-def]
     """Move the adjoints of pairs, whose cells begin at `first`, into an array for each part, and leave zeros."""
-    both = take_adjoints(header, first, np.empty(shape + (2,)))
+    both = take_adjoints(header, first, np.empty(shape + (2,)))  # noqa: RUF005  (Numba)
     return both[..., 0].copy(), both[..., 1].copy()
 
 

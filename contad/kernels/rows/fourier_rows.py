@@ -3,8 +3,6 @@
 The rules are those of `contad.ops.fourier_transforms` and `real_transforms`. `scale` is the factor of the transform.
 """
 
-import numpy as np
-
 from contad.compile.overloads import in_machine_code
 from contad.kernels.complex_arrays import add_rows, join_rows, write_parts
 from contad.kernels.fourier_lines import complete_rows, cosines, cosines_back, halve_rows, transform_rows

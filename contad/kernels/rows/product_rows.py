@@ -49,7 +49,10 @@ def _lower_product(context: Any, builder: Any, signature: Any, args: Any) -> Any
     """The product as matrices: a vector counts as a row if it is a, and as a column if it is b."""
     a_is_row = signature.args[1].ndim == 1
     z, a, b = map(MatrixWords, [context] * 3, [builder] * 3, signature.args, args, (a_is_row, a_is_row, False))
-    return _emit(context, builder, put_product_at, z, a, b, (*a.sizes, b.sizes[1]))
+    rows, inner = a.sizes
+    fewer = builder.icmp_signed("<", b.sizes[0], inner)
+    inner = builder.select(fewer, b.sizes[0], inner)  # a check raises later if they differ
+    return _emit(context, builder, put_product_at, z, a, b, (rows, inner, b.sizes[1]))
 
 
 @lower_builtin(add_left, types.Any, types.Array, types.Array)

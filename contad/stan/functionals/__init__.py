@@ -22,11 +22,22 @@ __all__ = [  # noqa: PLE0604  (names are added)
     *initial_values.__all__, *integrals.__all__, *laplace_approximations.__all__, *parallel_jobs.__all__,
 ]  # fmt: skip
 
-name_in_njit(sys.modules[__name__])
+# by module, the names that it has for Numba functions
+_FORMS = {
+    "compiled_functionals": """solve_newton solve_newton_tol solve_powell solve_powell_tol algebra_solver
+        algebra_solver_newton ode_rk45 ode_rk45_tol ode_ckrk ode_ckrk_tol ode_adams ode_adams_tol ode_bdf ode_bdf_tol
+        ode_adjoint_tol_ctl reduce_sum reduce_sum_static map_rect hmm_latent""",
+    "compiled_integrals": "integrate_1d integrate_1d_double_exponential integrate_1d_gauss_kronrod",
+    "compiled_mode_search": " ".join(laplace_approximations.__all__),
+}
+name_in_njit(
+    sys.modules[__name__],
+    forms={name: f"{__name__}.{module}" for module, names in _FORMS.items() for name in names.split()},
+)
 for _home, _instead in (
-    (initial_values, "call contad.scipy.integrate.dopri5, or sdirk4 for stiff equations"),
-    (algebraic_equations, "call contad.scipy.optimize.newton_system"),
-    (parallel_jobs, "call your function itself, on all data or in a loop"),
+    (differential_algebraic, "solve for the algebraic variables, and call ode_bdf"),
+    (finite_differences, "call contad.grad(f)(x), or contad.hessian(f)(x)"),
+    (integrals, "nest integrate_1d"),
 ):
     for _name in _home.__all__:
         vars(_home)[_name].instead = _instead

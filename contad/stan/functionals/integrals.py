@@ -17,13 +17,13 @@ from contad.variables.open_types import ArrayValue, Function, Nested, Real
 
 __all__ = ["hcubature", "integrate_1d", "integrate_1d_double_exponential", "integrate_1d_gauss_kronrod"]
 
-_ROOT_OF_EPSILON = float(np.sqrt(np.finfo(float).eps))
-_REACH = 6.0  # range of the unmapped nodes: beyond it, double exponential weights leave the range of doubles
-_LEVELS = range(1, 11)  # halvings of the distance between nodes
+ROOT_OF_EPSILON = float(np.sqrt(np.finfo(float).eps))
+REACH = 6.0  # range of the unmapped nodes: beyond it, double exponential weights leave the range of doubles
+LEVELS = range(1, 11)  # halvings of the distance between nodes
 
 
 def integrate_1d_double_exponential(
-    f: Function, a: Real, b: Real, *args: Nested, relative_tolerance: float = _ROOT_OF_EPSILON
+    f: Function, a: Real, b: Real, *args: Nested, relative_tolerance: float = ROOT_OF_EPSILON
 ) -> Real:
     """The integral of f(x, xc, *args) from a to b by a double exponential rule, also if f is infinite at the ends.
 
@@ -53,7 +53,7 @@ def integrate_1d_double_exponential(
 
 
 @with_rest_of(integrate_1d_double_exponential)
-def integrate_1d(f: Function, a: Real, b: Real, *args: Nested, relative_tolerance: float = _ROOT_OF_EPSILON) -> Real:
+def integrate_1d(f: Function, a: Real, b: Real, *args: Nested, relative_tolerance: float = ROOT_OF_EPSILON) -> Real:
     """The integral of f(x, xc, *args) from a to b, like `integrate_1d_double_exponential`.
 
         z = integral of f from a to b,     z_dot = f(b) b_dot - f(a) a_dot + integral of f_p p_dot
@@ -68,7 +68,7 @@ def integrate_1d(f: Function, a: Real, b: Real, *args: Nested, relative_toleranc
 
 @with_rest_of(integrate_1d)
 def integrate_1d_gauss_kronrod(
-    f: Function, a: Real, b: Real, *args: Nested, relative_tolerance: float = _ROOT_OF_EPSILON
+    f: Function, a: Real, b: Real, *args: Nested, relative_tolerance: float = ROOT_OF_EPSILON
 ) -> Real:
     """The integral of f(x, xc, *args) from a to b by adaptive Gauss-Kronrod rules, for smooth integrands.
 
@@ -177,11 +177,11 @@ def _by_nodes(name: str, tolerance: float, f: Function, a: float, b: float, whol
     total: Any = None
     size: Any = None
     previous: Any = None
-    for level in _LEVELS:
+    for level in LEVELS:
         h = 2.0**-level
-        count = int(_REACH / h)
+        count = int(REACH / h)
         for k in range(-count, count + 1):
-            if level > _LEVELS[0] and k % 2 == 0:
+            if level > LEVELS[0] and k % 2 == 0:
                 continue
             x, distance, weight = _node(k * h, a, b)
             y = f(x, distance if known else np.nan)

@@ -25,8 +25,8 @@ __all__ = [
     "laplace_marginal_tol_neg_binomial_2_log_lpmf", "laplace_marginal_tol_poisson_log_lpmf",
 ]  # fmt: skip
 
-_ROOT_OF_EPSILON = float(np.sqrt(np.finfo(float).eps))
-_DEFAULTS: Any = (None, _ROOT_OF_EPSILON, 500, 1, 1000, True)
+ROOT_OF_EPSILON = float(np.sqrt(np.finfo(float).eps))
+_DEFAULTS: Any = (None, ROOT_OF_EPSILON, 500, 1, 1000, True)
 
 
 def laplace_marginal(
@@ -76,7 +76,7 @@ def laplace_marginal(
 @with_rest_of(laplace_marginal)
 def laplace_marginal_tol(
     log_likelihood: Function, likelihood_args: Sequence[Nested], hessian_block_size: int, covariance: Function,
-    covariance_args: Sequence[Nested], theta_init: Nested | None = None, tol: float = _ROOT_OF_EPSILON,
+    covariance_args: Sequence[Nested], theta_init: Nested | None = None, tol: float = ROOT_OF_EPSILON,
     max_steps: int = 500, solver: int = 1, max_steps_linesearch: int = 1000, allow_fallback: bool = True,
 ) -> Real:  # fmt: skip
     """Like `laplace_marginal`, with settings for the search for the mode.
@@ -200,7 +200,7 @@ _LIKELIHOODS = {
     ),
 }  # fmt: skip
 _SETTINGS = {
-    "theta_init": "None", "tol": "_ROOT_OF_EPSILON", "max_steps": "500", "solver": "1", "max_steps_linesearch": "1000",
+    "theta_init": "None", "tol": "ROOT_OF_EPSILON", "max_steps": "500", "solver": "1", "max_steps_linesearch": "1000",
     "allow_fallback": "True",
 }  # fmt: skip
 

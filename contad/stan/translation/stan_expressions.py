@@ -145,7 +145,16 @@ _RANDOM = {
     "dirichlet": "rng.dirichlet(A)", "categorical": "1 + rng.choice(len(A), p=A)",
     "multi_normal": "rng.multivariate_normal(A, B)", "neg_binomial_2": "rng.poisson(rng.gamma(B, A / B))",
     "multinomial": "rng.multinomial(B, A)", "neg_binomial": "rng.poisson(rng.gamma(A, 1.0 / B))",
+    "neg_binomial_2_log": "rng.poisson(rng.gamma(B, np.exp(A) / B))", "beta_proportion": "rng.beta(A * B, (1.0 - A) * B)",
+    "beta_binomial": "rng.binomial(A, rng.beta(B, C))", "pareto": "A * (1.0 + rng.pareto(B))",
+    "rayleigh": "rng.rayleigh(A)", "frechet": "B / rng.weibull(A)", "inv_chi_square": "1.0 / rng.chisquare(A)",
+    "scaled_inv_chi_square": "A * B**2 / rng.chisquare(A)",
+    "multi_normal_cholesky": "A + B @ rng.standard_normal(len(A))",
+    "ordered_logistic": "1 + np.sum(A + rng.logistic() > B)",
+    "ordered_probit": "1 + np.sum(A + rng.standard_normal() > B)",
 }  # fmt: skip
+# those that draw one number for arguments that are vectors
+_ONE_DRAW = "student_t", "cauchy", "weibull", "beta_binomial", "pareto", "frechet", "scaled_inv_chi_square"
 
 
 class StanExpressions:
@@ -331,6 +340,19 @@ class StanExpressions:
             return self._call_own(part, [whole, ast.Constant(1), parse("len(A)", A=whole), *rest])
         return self.call(name, [self.write(arg) for arg in args], [type_of(arg) for arg in args])
 
+    def _write_TupleExpr(self, items: Sequence[Any]) -> ast.expr:
+        return ast.Tuple([self.write(item) for item in items])
+
+    def _write_TupleProjection(self, of: Any, place: str) -> ast.expr:
+        return ast.Subscript(self.write(of), ast.Constant(int(place) - 1))
+
+    def write_addition(self, identifier: Any, args: Sequence[Any]) -> ast.expr:
+        """What a function without a result adds to target."""
+        name = identifier[0][1]
+        if not name.endswith("_lp"):
+            raise TranslationError("a call without a result has no counterpart yet; return what the function computes")
+        return self._call_own(name, [self.write(arg) for arg in args])
+
     def _write_solution(self, is_stiff: bool, problem: Any, args: Any, tolerances: Any) -> ast.expr:
         solver = "sdirk4" if is_stiff else "dopri5"
         self._imports.add(solver)
@@ -364,7 +386,9 @@ class StanExpressions:
         if special is not None:
             return special(args, types)
         if name.endswith("_rng") and name[:-4] in _RANDOM:
-            if name[:-4] in ("student_t", "cauchy", "weibull") and any(map(rank_of, types)):
+            is_one = name.startswith("ordered") and rank_of(types[0]) > 0
+            is_one = is_one or (name.startswith("multi_normal_cholesky") and rank_of(types[0]) > 1)
+            if is_one or (name[:-4] in _ONE_DRAW and any(map(rank_of, types))):
                 raise TranslationError(f"{name} of vectors has no counterpart yet; draw in a loop")
             return parse(_RANDOM[name[:-4]], **dict(zip("ABC", args, strict=False)))
         if name in _TEMPLATES:
@@ -380,7 +404,8 @@ class StanExpressions:
     def _call_own(self, name: str, args: list[ast.expr]) -> ast.expr:
         """The call of one of the program's functions."""
         known = normalise(name)
-        propto = self._pass_propto() if known != name and known in self._with_propto else []
+        is_added = known.endswith("_lp")
+        propto = self._pass_propto() if is_added or (known != name and known in self._with_propto) else []
         return ast.Call(ast.Name(self.name(known)), args, propto)
 
     def _pass_propto(self) -> list[ast.keyword]:

@@ -18,6 +18,7 @@ class StanStatements:
     def __init__(self, expressions: StanExpressions) -> None:
         self.expressions = expressions
         self.lines: list[str] = []
+        self.adds = False  # whether they are a function that adds to target, and returns what it adds
         self._indent = 1
         self._written: set[str] = set()  # the arrays some of whose elements are assigned
         self._sources: set[str] = set()  # those that are assigned from such an array
@@ -73,7 +74,9 @@ class StanStatements:
 
     # ---- declarations ----
     def _write_declaration(self, declared: dict[str, Any], later: Sequence[Statement]) -> None:
-        shape, is_int = self.shape_of(declared["decl_type"])
+        of_values = isinstance(declared["decl_type"], list) and declared["decl_type"][0] == "STuple"
+        of_values = of_values and all(fields(variable)["initial_value"] for variable in declared["variables"])
+        shape, is_int = ([], False) if of_values else self.shape_of(declared["decl_type"])
         for variable in declared["variables"]:
             found = fields(variable)
             name = found["identifier"][0][1]
@@ -103,7 +106,7 @@ class StanStatements:
     def _own_value(self, name: str, expr: Any) -> ast.expr:
         """The value to assign to a whole variable: a copy where NumPy would share elements that are written."""
         node = self.expressions.write(expr)
-        if rank_of(type_of(expr)) and name in self._written | self._sources and not _is_fresh(node):
+        if type_of(expr)[0] != "UTuple" and rank_of(type_of(expr)) and name in self._written | self._sources and not _is_fresh(node):
             return parse("A.copy()", A=node)
         return node
 
@@ -111,7 +114,14 @@ class StanStatements:
     def _write_Assignment(self, target: Any, operator: Any, value: Any) -> None:
         left, op, right = target[1], operator[1], value[1]
         if left[0] != "LValue":
-            raise TranslationError("assignments to tuples have no counterpart yet")
+            if fields(right)["expr"][0] != "FunApp":
+                raise TranslationError("assignments to tuples have no counterpart yet, other than of what a function returns")
+            parts = [self._left(part[1]) for part in fields(left[1:])["lvals"]]
+            self._assign(ast.Tuple([node for _, node, _ in parts]), self.expressions.write(right))
+            for name, node, type_ in parts:  # a function may return its argument
+                if name in self._written | self._sources and rank_of(type_):
+                    self._assign(node, parse("A.copy()", A=node))
+            return
         name, node, type_ = self._left(left[1])
         if op == "Assign":
             is_whole = isinstance(node, ast.Name)
@@ -232,8 +242,8 @@ class StanStatements:
             self.put("else:")
             self._write_body(other[0])
 
-    def _write_NRFunApp(self, *_: Any) -> None:
-        raise TranslationError("a call without a result has no counterpart yet; return what the function computes")
+    def _write_NRFunApp(self, _kind: Any, identifier: Any, args: Sequence[Any]) -> None:
+        self._add_to_target(self.expressions.write_addition(identifier, args))
 
     def _write_Break(self) -> None:
         self.put("break")
@@ -251,7 +261,7 @@ class StanStatements:
         self._put(ast.Return(self.expressions.write(expr)))
 
     def _write_ReturnVoid(self) -> None:
-        self.put("return")
+        self.put("return target" if self.adds else "return")
 
     def _write_Reject(self, pieces: Sequence[Any]) -> None:
         words = [text.replace("\\", "").strip('"') for kind, text in pieces if kind == "PString"]
@@ -263,12 +273,14 @@ class StanStatements:
 # ---- questions about statements --------------------------------------------------------------------------------------
 def _inside(part: Any) -> Iterator[Any]:
     """This piece of a program and all pieces in it."""
-    yield part
-    if isinstance(part, Statement):
-        yield from _inside(part.parts)
-    elif isinstance(part, list | tuple):
-        for piece in part:
-            yield from _inside(piece)
+    waiting = [part]
+    while waiting:
+        piece = waiting.pop()
+        yield piece
+        if isinstance(piece, Statement):
+            waiting.append(piece.parts)
+        elif isinstance(piece, list | tuple):
+            waiting.extend(reversed(piece))
 
 
 def names_in(part: Any) -> set[str]:
@@ -313,7 +325,9 @@ def _is_assigned_first(name: str, later: Sequence[Statement]) -> bool:
             if statement.kind != "Assignment":
                 return False
             left, operator, right = statement.parts
-            is_whole = fields(left[1][1])["lval"][0] == "LVariable" and operator[1] == "Assign"
+            parts = [left[1]] if left[1][0] == "LValue" else fields(left[1][1:])["lvals"]
+            inner = [fields(part[1])["lval"] for part in parts if name in names_in(part)]
+            is_whole = all(x[0] == "LVariable" for x in inner) and operator[1] == "Assign"
             return is_whole and name not in names_in(right)
     return False
 

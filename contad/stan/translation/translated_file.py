@@ -97,11 +97,33 @@ class _FileWriter:
         arguments = [expressions.name(_name_of(argument[2])) for argument in declared["arguments"]]
         writer = StanStatements(expressions)
         body = declared["body"]
+        name = _name_of(declared["funname"])
+        writer.adds = name.endswith("_lp")
+        if writer.adds:
+            if declared["returntype"] != "Void":
+                raise TranslationError(f"line {function.line}: {name} adds to target; make it return only what it adds")
+            writer.put("target = 0.0")
+            expressions.uses_propto = True
         writer.write(body.parts[0])
+        if writer.adds:
+            writer.put("return target")
         if expressions.uses_propto:
             arguments.append("propto=False")
-        signature = f"def {expressions.name(_name_of(declared['funname']))}({', '.join(arguments)}):"
-        return ["", "", *(f"# {line}" for line in function.comments), "@njit", *break_line(signature), *writer.lines]
+        signature = f"def {expressions.name(name)}({', '.join(arguments)}):"
+        decorated = ["@njit"] * (name in self._list_compiled())
+        return ["", "", *(f"# {line}" for line in function.comments), *decorated, *break_line(signature), *writer.lines]
+
+    def _list_compiled(self) -> set[str]:
+        """What the log density mentions, itself or in its functions: others run once, which takes less than compiling
+        them."""
+        parts = {_name_of(fields(function.parts)["funname"]): function.parts for function in self._functions}
+        waiting = [s.parts for name in ("transformed parameters", "model") for s in self._block(name).statements]
+        found = set[str]()
+        while waiting:
+            new = names_in(waiting.pop()) - found
+            found |= new
+            waiting += [parts[name] for name in new & parts.keys()]
+        return found
 
     # ---- blocks ----
     def _write_transformed_data(self, data: list[str], made: list[str]) -> list[str]:

@@ -70,6 +70,7 @@ RUNTIME: dict[str, tuple[str, ...]] = {
     "kernels.lanes": (
         "add_lanes", "copy_lanes", "lane_view", "lanes_at", "lanes_zeros", "put_lanes", "small_lanes_zeros",
     ),
+    "compile.emitted_arrays": ("reshape",),
     "compile.emitting": ("add_freely",),
     "compile.linked_code": ("link",),
     "compile.machine_code": ("njit",),

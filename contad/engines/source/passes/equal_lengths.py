@@ -20,7 +20,7 @@ from contad.engines.source.passes.liveness import find_assignments
 # nodes that may be a length, create an array or compare lengths
 _LENGTHS = (ast.Name, ast.Subscript, ast.Call, ast.Compare, ast.UnaryOp)
 
-_HIDDEN = expression("bool(True)")  # hides from Numba that a branch always raises
+_HIDDEN = expression("bool(1)")  # hides from Numba that a branch always raises
 
 
 class EqualLengths:

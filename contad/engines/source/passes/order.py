@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from contad.engines.source.ir.writer import NameTable
 from contad.engines.source.passes.code_motion import hoist_invariants
@@ -28,6 +28,7 @@ class Draft:
         """Start with `run` only; the other arguments are facts that passes need, named as in `DerivativeWriter`."""
         self.run, self.names, self.numerics = run, names, numerics
         self.has_lanes, self.hands_on, self.optional_value = has_lanes, hands_on, optional_value
+        self.arrays: Mapping[str, Any] = {}  # the global arrays that it reads
         self.called: Mapping[str, ast.FunctionDef] = {}  # the callees of `run`
         self.tables: Mapping[str, NameTable] = {}  # of the callees
         self.loops: list[SharedLoop] = []  # loops that threads may share
@@ -70,7 +71,7 @@ class Draft:
     def unroll(self) -> None:
         """Unroll loops that scatter."""
         for function in self.functions:
-            unroll_scatters(function, self.names)
+            unroll_scatters(function, self.names, self.arrays)
 
     def ask(self) -> None:
         """Let callers skip the value."""

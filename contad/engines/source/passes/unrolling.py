@@ -14,14 +14,19 @@
                                                     ...
 
 An addition to an element waits until the one before has been stored, which takes longer than the rest of a short loop.
-Data are often sorted by the index. If they are not, the first loop stops soon, and the second one, which is as it was,
-does the rest. Nobody wrote the order of these sums. The pass changes innermost loops of a few assignments in which
-nothing else touches the memory of the adjoint.
+Data are often sorted by the index. The pass looks at the indices, and takes additions at those of a global array with
+many groups of four, as in the data of a model. If the groups end, the first loop stops soon, and the second one, which
+is as it was, does the rest. Nobody wrote the order of these sums. The pass changes innermost loops of a few assignments
+in which nothing else touches the memory of the adjoint.
 
 Ref: Bacon, Graham & Sharp (1994), section 6.2.4.
 """
 
 import ast
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
 
 from contad.engines.source.ir.ssa import FLOAT, INT
 from contad.engines.source.ir.syntax import Part, clone, expression, part, splice, statement, statements
@@ -33,23 +38,47 @@ MOST = 12  # statements of a loop; a longer one waits for no addition
 _AT_ONCE = 4
 
 
-def unroll_scatters(function: ast.FunctionDef, names: NameTable) -> None:
-    """Unroll such loops."""
+def unroll_scatters(function: ast.FunctionDef, names: NameTable, arrays: Mapping[str, Any]) -> None:
+    """Unroll such loops; `arrays` has the global arrays by their names."""
+    grouped = {name for name, x in arrays.items() if isinstance(x, np.ndarray) and _has_groups(x)}
+    grouped |= _list_made(function, grouped) if grouped else set()
     instead: dict[ast.stmt, list[ast.stmt]] = {}
     for loop in walk_statements(function.body):
         bounds = bounds_of(loop)
         if isinstance(loop, ast.For) and bounds is not None and called_name(loop.iter) == "range":
-            if abs(bounds.step) == 1 and (adds := _find_adds(loop, names)):
+            if abs(bounds.step) == 1 and grouped and (adds := _find_adds(loop, names, grouped)):
                 instead[loop] = _unroll(loop, bounds, adds, names)
     splice(function.body, instead)
 
 
-def _find_adds(loop: ast.For, names: NameTable) -> list[ast.AugAssign]:
-    """The additions to elements of adjoints at an index from data; none if they must not be delayed."""
+def _has_groups(indices: np.ndarray) -> bool:
+    """Whether three of four groups of four integers in a row are equal."""
+    if indices.ndim != 1 or indices.dtype.kind not in "iu" or len(indices) < _AT_ONCE:
+        return False
+    groups = indices[: len(indices) // _AT_ONCE * _AT_ONCE].reshape(-1, _AT_ONCE)
+    return bool(np.mean(np.all(groups == groups[:, :1], axis=1)) >= 0.75)
+
+
+def _list_made(function: ast.FunctionDef, grouped: set[str]) -> set[str]:
+    """The arrays whose elements are made from elements of these arrays, as by `county - 1`."""
+    read: dict[str, list[set[str]]] = {}
+    for s in walk_statements(function.body):
+        if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Subscript):
+            read.setdefault(ast.unparse(s.targets[0].value), []).append(_list_read(s.value))
+    return {x for x, stored in read.items() if all(arrays and arrays <= grouped for arrays in stored)}
+
+
+def _list_read(value: ast.expr) -> set[str]:
+    """The arrays whose elements an expression reads."""
+    return {ast.unparse(x.value) for x in nodes_in(value) if isinstance(x, ast.Subscript)}
+
+
+def _find_adds(loop: ast.For, names: NameTable, grouped: set[str]) -> list[ast.AugAssign]:
+    """The additions to elements of adjoints at an index from these arrays; none if they must not be delayed."""
     plain = all(isinstance(s, (ast.Assign, ast.AugAssign)) for s in loop.body)
     if not plain or len(loop.body) > MOST:
         return []
-    data = _list_data(loop.body)
+    data = _list_grouped(loop.body, grouped)
     adds = [s for s in loop.body if added_to(s).endswith(BAR) and _is_at(s, data)]
     others = {x for s in loop.body if s not in adds for x in names_of(s)}
     others |= {x for s in adds for x in names_of(s.value)}  # type: ignore[attr-defined]
@@ -58,14 +87,13 @@ def _find_adds(loop: ast.For, names: NameTable) -> list[ast.AugAssign]:
     return adds if apart else []  # type: ignore[return-value]
 
 
-def _list_data(body: list[ast.stmt]) -> set[str]:
-    """The names that depend on elements of arrays."""
-    found: set[str] = set()
+def _list_grouped(body: list[ast.stmt], grouped: set[str]) -> set[str]:
+    """The names that depend on elements of arrays, all of which are among these."""
+    read: dict[str, set[str]] = {}  # the arrays, by the names that depend on their elements
     for s in body:
         if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name):
-            if names_of(s.value) & found or any(isinstance(x, ast.Subscript) for x in nodes_in(s.value)):
-                found.add(s.targets[0].id)
-    return found
+            read[s.targets[0].id] = _list_read(s.value).union(*(read.get(x, ()) for x in names_of(s.value)))
+    return {x for x, arrays in read.items() if arrays and arrays <= grouped}
 
 
 def _is_at(s: ast.stmt, data: set[str]) -> bool:

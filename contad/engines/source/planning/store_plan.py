@@ -27,7 +27,7 @@ MOVED = frozenset(
     ("add", "subtract", "multiply", "square", "divide", "reciprocal", "negative", "sqrt", "exp", "log", "sin", "cos")
 )
 _SCALE = 1000
-_OTHER = {"sin": "cos", "cos": "sin"}
+_OTHER = {"sin": "cos", "cos": "sin", "sinh": "cosh", "cosh": "sinh"}
 
 
 class StorePlan:
@@ -287,7 +287,8 @@ def _are_separate(root: ssa.Value, loop: ssa.For, inside: list[ssa.Operation]) -
 
 
 def pair_sines(function: ssa.SourceFunction) -> dict[ssa.Operation, ssa.Value]:
-    """Maps a sine to the cosine of the same number, and the other way round, if one block has both."""
+    """Maps a sine to the cosine of the same number, and the other way round, if one block has both; also hyperbolic
+    ones."""
     found: dict[ssa.Operation, ssa.Value] = {}
     by_operand: dict[tuple[ssa.Block | None, ssa.Value, str], ssa.Operation] = {}
     for o in walk(function.block):

@@ -25,7 +25,17 @@ from contad.compile.compiling import load_cached, write_options
 from contad.compile.dispatchers import is_dispatcher
 from contad.compile.numba_code import result_type
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import UNDEFINED, Grid, Object, Opaque, Range, Unknown, constant, is_number
+from contad.engines.source.ir.entries import (
+    UNDEFINED,
+    Complex,
+    Grid,
+    Object,
+    Opaque,
+    Range,
+    Unknown,
+    constant,
+    is_number,
+)
 from contad.engines.source.ir.printing import options_of
 from contad.engines.source.ir.ssa import INT, Value
 from contad.engines.source.ir.syntax import clone, expression, statement
@@ -138,7 +148,7 @@ class _Bounds:
         """The trip count of a loop, and environments with the first and the last value of its target, if known."""
         reader, apply = self.reader, self.reader.builder.apply
         iterated = reader.expression(loop.iter, env)
-        if isinstance(iterated, tuple):
+        if isinstance(iterated, tuple) and not isinstance(iterated, Complex):
             return constant(len(iterated)), [{}]
         if isinstance(iterated, Grid):
             count = constant(1)

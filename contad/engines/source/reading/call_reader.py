@@ -10,6 +10,7 @@ from numba import types
 
 from contad.compile.dispatchers import is_dispatcher
 from contad.compiled_rules.callables import is_checkpoint
+from contad.compiled_rules.rules_of_parts import holomorphic_parts
 from contad.engines.source.analysis.shared_callees import Callee, callee_of, key_of, kinds_of
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
@@ -24,7 +25,7 @@ from contad.engines.source.ir.entries import (
     is_number,
     same,
 )
-from contad.engines.source.ir.ssa import Call, SourceFunction, Value
+from contad.engines.source.ir.ssa import BOOL, Call, SourceFunction, Value
 from contad.engines.source.ir.tree_queries import key, nodes_in
 from contad.engines.source.ir.walks import leaves, map_tree
 from contad.engines.source.reading import class_instances, complex_calls, points, structured_arrays
@@ -56,6 +57,7 @@ from contad.rules.compilable import (
     WrittenOut,
     is_in_bodies,
 )
+from contad.rules.scalar_rule import ScalarRule
 
 # functions whose argument may be a list display
 _LISTED = (np.array, np.asarray, np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack, sum)
@@ -73,6 +75,12 @@ def _as_tuple(node: ast.expr) -> ast.expr:
 
 def _is_text(x: Any) -> bool:
     return isinstance(x, Object) and isinstance(x.value, str)
+
+
+def _fix_flag(entry: Any) -> Any:
+    """An argument; as an object if it is a known truth value, so that the callee has no branch for the other one."""
+    is_known = isinstance(entry, Value) and entry.kind == BOOL and entry.constant is not None
+    return Object(bool(entry.constant)) if is_known else entry
 
 
 def _evaluate(function: Any, given: list[Any]) -> Value | None:
@@ -101,7 +109,7 @@ class CallReader:
         self.progress.line = node.lineno
         if isinstance(called, Method):
             if complex_calls.concerns(called, site) and class_instances.class_of(called.array) is None:
-                return complex_calls.read_method(site, called, self._library_function)
+                return complex_calls.read_method(site, called, self.library_function)
             return self.method(called, site)
         if isinstance(called, Local):
             return self.inline_local(called, site)
@@ -140,8 +148,11 @@ class CallReader:
             or is_made(function)
             or (isinstance(function, type) and hasattr(function, "_fields"))
         )
-        if not own and complex_calls.concerns(function, site):
-            return complex_calls.read_call(site, function, self._library_function)
+        if isinstance(function, ScalarRule) and complex_calls.concerns(function, site):
+            of_numpy = next((u for u in function.ufuncs if not isinstance(u, str)), function)
+            function = holomorphic_parts(function) if function.holomorphic else of_numpy
+        if not own and not isinstance(function, WithParts) and complex_calls.concerns(function, site):
+            return complex_calls.read_call(site, function, self.library_function)
         if isinstance(function, MakesDerivatives):
             return read_transform(site, function)
         if isinstance(function, MakesRules):
@@ -160,9 +171,9 @@ class CallReader:
             return self._make_named(function, site)
         if owns(function) or is_tied_loop(function) or function is largest:  # contad's bodies that call each other
             return site.inline(function, site.arguments, site.keywords)
-        return self._library_function(function, site)
+        return self.library_function(function, site)
 
-    def _library_function(self, function: Any, site: CallSite) -> Any:
+    def library_function(self, function: Any, site: CallSite) -> Any:
         """The result of a function of NumPy, Python or contad."""
         module = getattr(function, "__module__", "").partition(".")[0] if isinstance(function, FunctionType) else ""
         if module not in ("", "numpy", "numba") and function not in READERS:
@@ -288,7 +299,7 @@ class CallReader:
 
     def call_shared(self, scope: Scope, flags: Flags, given: Environment, node: ast.AST) -> Any:
         """The result of a function that keeps its own derivative; None if it has to be inlined."""
-        arguments = tuple(given[name] for name in scope.names)
+        arguments = tuple(_fix_flag(given[name]) for name in scope.names)
         kinds = kinds_of(arguments)
         callee = None if kinds is None else self.callee(scope, flags, kinds)
         if callee is None or (callee.is_inlined and flags.fastmath == self.progress.flags.fastmath):

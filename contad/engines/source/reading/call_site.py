@@ -38,7 +38,7 @@ class CallSite:
 
     def again(self, function: Any, *arguments: Any, **keywords: Any) -> Any:
         """The result of another function, as if it were called here."""
-        return READERS[function](self.with_arguments(*arguments, **keywords))
+        return self.reader.library(function, self.with_arguments(*arguments, **keywords))
 
     def with_arguments(self, *arguments: Any, **keywords: Any) -> "CallSite":
         """The same call with other arguments."""

@@ -12,9 +12,19 @@ import numpy as np
 from numba import types
 
 from contad.engines.source.ir.entries import Complex, Method, Object, constant, is_array, is_number
-from contad.engines.source.ir.known_functions import AND, DIVIDE, MULTIPLY, OR, SELECT, function_of
-from contad.engines.source.ir.ssa import FLOAT, Value
+from contad.engines.source.ir.known_functions import (
+    AND,
+    COMPARISONS,
+    DIVIDE,
+    MULTIPLY,
+    OR,
+    REMAINDER,
+    SELECT,
+    function_of,
+)
+from contad.engines.source.ir.ssa import FLOAT, Check, Value
 from contad.engines.source.reading import shape_calls  # noqa: F401  (the reader of flatten)
+from contad.engines.source.reading.builder import WHOLE
 from contad.engines.source.reading.call_site import COMPLEX_READERS, METHODS, READERS, CallSite, is_none
 from contad.engines.source.reading.complex_numbers import ZERO, ComplexNumbers, has_axes, join, promote
 from contad.engines.source.reading.reader import Reader
@@ -23,6 +33,7 @@ Read = Callable[[Any, CallSite], Any]  # reads a function of real numbers and ar
 _DTYPES = (complex, np.complex128, types.complex128, np.dtype(np.complex128), "complex128", "complex", "c16", "D")
 _SINGLE = (np.complex64, types.complex64, np.dtype(np.complex64), "complex64", "c8", "F")
 _MAKERS = (complex, np.complex128)
+_ODD = "ValueError", "new type not compatible with array"
 _ALSO_REAL = (np.conj, np.real, np.imag, np.angle)
 _CMATH = tuple(x for x in vars(cmath).values() if callable(x))
 
@@ -77,6 +88,8 @@ def read_method(site: CallSite, method: Method, read: Read) -> Any:
     """The result of a method call."""
     x, name = method.array, method.name
     function = getattr(np, name, None) if name != "astype" else np.asarray
+    if name == "view" and site.only() is not None:
+        return _view_as(site, x, site.only())
     if isinstance(x, Complex) and name == "fill" and site.only() is not None:
         site.reader.complex.fill(x, site.only(), site.node)
         return Object(None)
@@ -91,6 +104,30 @@ def read_method(site: CallSite, method: Method, read: Read) -> Any:
     again = site.with_arguments(x, *site.arguments, **site.keywords)
     found = read_call(again, function, read)
     return site.reader.complex.copy(found) if name == "astype" and has_axes(found) else found
+
+
+def _view_as(site: CallSite, x: Any, dtype: Any) -> Any:
+    """x.view(dtype): of floats a view of every other element; of complex numbers a copy, which nobody may write."""
+    even, odd = ([constant(k), None, constant(2)] for k in range(2))
+    if is_dtype(dtype) and isinstance(x, Complex):
+        return x
+    if is_dtype(dtype) and isinstance(x, Value) and x.is_array and x.kind.base == "float":
+        rest, length = [WHOLE] * (x.kind.ndim - 1), site.builder.length(x, x.kind.ndim - 1)
+        odd_one = site.apply(REMAINDER, length, constant(2))
+        site.builder.add(Check(site.apply(COMPARISONS["Eq"], odd_one, constant(1)), _ODD))
+        return join(site.builder.view(x, [*rest, tuple(part)]) for part in (even, odd))
+    if isinstance(x, Complex) and has_axes(x) and site.dtype(dtype) == "float":
+        z = site.reader.complex.compute(x)
+        operations, shape = site.builder.block.operations, site.arrays.shape(z.real)
+        before = len(operations)
+        made = site.builder.create("empty", [*shape[:-1], site.apply(MULTIPLY, shape[-1], constant(2))], "float")
+        rest = [WHOLE] * (len(shape) - 1)
+        for part, place in zip(z, (even, odd), strict=True):
+            site.arrays.fill(site.builder.view(made, [*rest, tuple(place)]), part, site.node)
+        for part in z:
+            site.reader.merging.fresh.copies.add(part, made, operations[before:], site.progress.line)
+        return made
+    return site.refuse("the method .view in {node}", "give np.complex128 or np.float64")
 
 
 def read_call(site: CallSite, function: Any, read: Read) -> Any:
@@ -108,7 +145,8 @@ def read_call(site: CallSite, function: Any, read: Read) -> Any:
 
 _LINEAR = (
     "cumsum diff reshape ravel transpose roll concatenate stack vstack hstack column_stack flip flipud fliplr "
-    "expand_dims atleast_1d atleast_2d trace diag repeat swapaxes ascontiguousarray squeeze take tile"
+    "expand_dims atleast_1d atleast_2d trace diag repeat swapaxes ascontiguousarray squeeze take tile "
+    "append triu tril broadcast_to ediff1d"
 )
 _BY_PARTS: list[Any] = [*(getattr(np, name) for name in _LINEAR.split()), METHODS["flatten"]]
 
@@ -138,7 +176,9 @@ def _by_parts(site: CallSite, function: Any, read: Read) -> Complex:
     return join(found)
 
 
-def reads_complex(names: str | None, *functions: Any, **facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def reads_complex(
+    names: str | None, *functions: Any, **facts: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Let a function read calls of these functions; it gets the site, the arguments by these names, and the facts."""
 
     def declare(read: Callable[..., Any]) -> Callable[..., Any]:
@@ -199,6 +239,31 @@ def _full(site: CallSite, shape: Any, value: Any, dtype: Any) -> Complex:
     return made
 
 
+@reads_complex("a fill_value dtype", np.full_like)
+def _full_like(site: CallSite, a: Any, value: Any, dtype: Any) -> Complex:
+    numbers = site.reader.complex
+    if isinstance(a, Complex) and not is_none(dtype) and not is_dtype(dtype):
+        site.refuse("the dtype in {node}", "use np.complex128")
+    if not isinstance(a, Complex) and not is_dtype(dtype):
+        site.refuse("{node}, which drops imaginary parts", "give dtype=np.complex128")
+    made = _create_like(site, a, dtype, "empty")
+    numbers.fill(made, value, site.node)
+    return made
+
+
+@reads_complex("N M k dtype", np.eye)
+@reads_complex("N dtype", np.identity)
+def _identity(site: CallSite, n: Any, *given: Any) -> Complex:
+    *others, dtype = given
+    if not is_dtype(dtype) or not all(map(is_none, others)):
+        site.refuse(remedy="give the number of rows and the dtype")
+    numbers = site.reader.complex
+    made = numbers.create("zeros", [*site.lengths(n)] * 2)
+    one = Complex(constant(1.0), ZERO)
+    site.arrays.over(site.arrays.shape(made.real)[:1], lambda at: numbers.put(made, [at[0], at[0]], one))
+    return made
+
+
 @reads_complex("a dtype", np.asarray)
 @reads_complex("a dtype", np.array)
 def _array(site: CallSite, given: Any, dtype: Any) -> Complex:
@@ -213,7 +278,8 @@ def _array(site: CallSite, given: Any, dtype: Any) -> Complex:
         return numbers.copy(x)
     rows = [x if _is_row(x) else (x,) for x in given] if _is_row(given) else []
     nested = bool(rows) and all(map(_is_row, given))
-    if not rows or len({len(row) for row in rows}) != 1 or any(has_axes(take_complex(site, x)) for row in rows for x in row):
+    holds_arrays = any(has_axes(take_complex(site, x)) for row in rows for x in row)
+    if not rows or len({len(row) for row in rows}) != 1 or holds_arrays:
         site.refuse("{node}", "give a list of numbers, or of lists of numbers of one length")
     lengths = [len(rows), len(rows[0])] if nested else [len(rows)]
     made = numbers.create("empty", list(map(constant, lengths)))
@@ -260,20 +326,28 @@ def _part(site: CallSite, x: Any, name: str) -> Any:
     return site.reader.complex.part(take_complex(site, x), name)
 
 
-@reads_complex("x", np.conj)
-def _conjugate(site: CallSite, x: Any) -> Any:
+@reads_complex(None, np.conj)
+def _conjugate(site: CallSite, *given: Any) -> Any:
+    x, *out = _operands(site, 1)
     is_real = is_number(x) or is_array(x)
-    return x if is_real else site.reader.complex.conjugate(take_complex(site, x))
+    return _into(site, x if is_real else site.reader.complex.conjugate(take_complex(site, x)), out)
 
 
-@reads_complex("x", abs, np.absolute)
-def _modulus(site: CallSite, x: Any) -> Any:
-    return site.reader.complex.modulus(take_complex(site, x))
+@reads_complex(None, abs, np.absolute)
+def _modulus(site: CallSite, *given: Any) -> Any:
+    x, *out = _operands(site, 1)
+    return _into(site, site.reader.complex.modulus(take_complex(site, x)), out)
 
 
-@reads_complex("x", np.angle, cmath.phase)
-def _angle(site: CallSite, x: Any) -> Any:
-    return site.reader.complex.angle(take_complex(site, x))
+@reads_complex("z deg", np.angle, cmath.phase)
+def _angle(site: CallSite, x: Any, deg: Any) -> Any:
+    """In radians, or in degrees."""
+    found = site.reader.complex.angle(take_complex(site, x))
+    if deg is None or (is_number(deg) and not deg.constant and deg.constant is not None):
+        return found
+    if not is_number(deg) or deg.constant is None:
+        site.refuse("the argument deg of {node}", "give it as a constant")
+    return site.apply(MULTIPLY, found, constant(180.0 / np.pi))
 
 
 @reads_complex("x", cmath.polar)
@@ -308,6 +382,9 @@ _ELEMENTWISE: dict[str, Callable[[ComplexNumbers, Complex], Any]] = {
     "arctanh": lambda numbers, x: numbers.turn(numbers.arctan, x),
     "negative": ComplexNumbers.negative, "positive": lambda numbers, x: x,
     "square": lambda numbers, x: numbers.multiply(x, x),
+    "exp2": lambda numbers, x: numbers.exp(Complex(*(numbers.times(part, constant(np.log(2.0))) for part in x))),
+    "expm1": ComplexNumbers.expm1,
+    "log1p": lambda numbers, x: numbers.log(Complex(numbers.plus(x.real, constant(1.0)), x.imag)),
     "reciprocal": lambda numbers, x: numbers.divide(Complex(constant(1.0), ZERO), x),
     **{name: functools.partial(_logarithm, name=name) for name in _LOGARITHMS},
 }  # fmt: skip
@@ -319,16 +396,33 @@ _BINARY = {
 
 
 def _elementwise(site: CallSite, function: Callable[[ComplexNumbers, Complex], Any]) -> Any:
-    x = site.only()
-    return (
-        function(site.reader.complex, take_complex(site, x)) if x is not None else site.refuse(remedy="give the number only")
-    )
+    x, *out = _operands(site, 1)
+    return _into(site, function(site.reader.complex, take_complex(site, x)), out)
+
+
+def _operands(site: CallSite, count: int) -> list[Any]:
+    """The operands of a ufunc, by position, and the array for its result if that is given."""
+    given = [*site.arguments, *(x for name, x in site.keywords.items() if name == "out")]
+    if len(given) not in (count, count + 1) or len(given) < len(site.arguments) + len(site.keywords):
+        site.refuse(remedy="give the numbers only, by position")
+    return given
+
+
+def _into(site: CallSite, found: Any, out: list[Any]) -> Any:
+    """The result of a ufunc, in the array for it if that is given."""
+    if not out:
+        return found
+    (array,) = out
+    if isinstance(array, Complex) and has_axes(array):
+        site.reader.complex.fill(array, found, site.node)
+        return array
+    return site.refuse() if isinstance(found, Complex) else site.compute_into(array, found)
 
 
 def _operate(site: CallSite, operator: str) -> Any:
-    if len(site.arguments) != 2 or site.keywords:
-        site.refuse(remedy="give the numbers only, by position")
-    x, y = site.arguments
+    x, y, *out = _operands(site, 2)
+    if out:
+        return _into(site, _operate(site.with_arguments(x, y), operator), out)
     if operator in ("Eq", "NotEq"):
         return site.reader.complex.compare(operator, x, y, site.node)
     return site.reader.complex.binary(operator, x, y, site.node)
@@ -378,6 +472,74 @@ def _sum(site: CallSite, a: Any, axis: Any, is_mean: bool) -> Complex:
 def _product(site: CallSite, a: Any) -> Complex:
     x = take_complex(site, a)
     return site.reader.complex.running_product(x) if has_axes(x) else site.refuse("{node}", "give an array")
+
+
+@reads_complex("a", np.var, is_root=False)
+@reads_complex("a", np.std, is_root=True)
+def _variance(site: CallSite, a: Any, is_root: bool) -> Any:
+    """The mean of |a - mean|^2, or its root."""
+    numbers, x = site.reader.complex, take_complex(site, a)
+    x = numbers.copy(x) if any(map(is_number, x)) else numbers.compute(x)
+    centred = numbers.binary("Sub", x, _sum(site, x, None, True), site.node)
+    found = site.again(np.mean, numbers.squared_modulus(centred))
+    return numbers.by("sqrt", found) if is_root else found
+
+
+@reads_complex("y x dx", np.trapezoid)
+def _trapezoid(site: CallSite, y: Any, x: Any, dx: Any) -> Complex:
+    """Of complex values at real points."""
+    values = take_complex(site, y)
+    values = site.reader.complex.copy(values) if any(map(is_number, values)) else site.reader.complex.compute(values)
+    if isinstance(x, Complex):
+        site.refuse("{node} along complex points", "multiply by differences, and add")
+    given = {name: v for name, v in (("x", x), ("dx", dx)) if not is_none(v)}
+    return join(site.again(np.trapezoid, part, **given) for part in values)
+
+
+@reads_complex("start stop num", np.linspace)
+def _linspace(site: CallSite, start: Any, stop: Any, count: Any) -> Complex:
+    ends = [take_complex(site, x) for x in (start, stop)]
+    rest = [] if is_none(count) else [count]
+    return join(site.again(np.linspace, x, y, *rest) for x, y in zip(*ends, strict=True))
+
+
+@reads_complex("a v mode", np.convolve, function=np.convolve)
+@reads_complex("a v mode", np.correlate, function=np.correlate)
+def _convolve(site: CallSite, a: Any, v: Any, mode: Any, function: Any) -> Complex:
+    """By four real ones; correlate conjugates v."""
+    numbers = site.reader.complex
+    x, y = (take_complex(site, z) for z in (a, v))
+    y = numbers.conjugate(y) if function is np.correlate else y
+    given = {} if is_none(mode) else {"mode": mode}
+
+    def join_real(p: Any, q: Any) -> Any:
+        if p is ZERO or q is ZERO:
+            return ZERO
+        return site.again(function, site.arrays.compute(p), site.arrays.compute(q), **given)
+
+    return numbers.compute(Complex(
+        numbers.minus(join_real(x.real, y.real), join_real(x.imag, y.imag)),
+        numbers.plus(join_real(x.real, y.imag), join_real(x.imag, y.real)),
+    ))  # fmt: skip
+
+
+@reads_complex("a", np.cumprod)
+def _running_products(site: CallSite, a: Any) -> Complex:
+    """The products of all elements up to each one of a vector."""
+    x, numbers = take_complex(site, a), site.reader.complex
+    x = numbers.copy(x)
+    if x.real.kind.ndim != 1:
+        site.refuse("{node} of an array with several axes", "give a vector")
+    one = Complex(constant(1.0), ZERO)
+
+    def multiply(k: Value, *before: Value) -> list[Value]:
+        found = numbers.multiply(Complex(*before), numbers.elements(x, [k]))
+        numbers.put(made, [k], found)
+        return [*found]
+
+    made = numbers.create("empty", numbers.shape(x))
+    site.builder.repeat(numbers.shape(x)[0], multiply, [*one])
+    return made
 
 
 @reads_complex("iterable start", sum)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.source.ir.entries import ArrayOfComplex, Complex, Object, constant, is_array, is_number
+from contad.engines.source.ir.entries import ArrayOfComplex, Complex, Object, constant, is_number
 from contad.engines.source.ir.known_functions import COMPARISONS, FLOOR_DIVIDE, MULTIPLY, OR, SUBTRACT
 from contad.engines.source.ir.ssa import INT, NEW_AXIS, Check, Value, limit
 from contad.engines.source.reading.builder import WHOLE
@@ -176,6 +176,7 @@ def _clear_pair(site: CallSite, whole: Value, k: Value) -> None:
 # ---- others ----------------------------------------------------------------------------------------------------------
 @reads_complex("x ord", np.linalg.norm)
 def _norm(site: CallSite, x: Any, ord: Any) -> Any:
+    """The norm of a constant order: by moduli, or of order 2 by singular values."""
     numbers, z = site.reader.complex, take_complex(site, x)
     if is_none(ord):
         (total,) = numbers.fold([numbers.squared_modulus(z)], numbers.squared_modulus(z))

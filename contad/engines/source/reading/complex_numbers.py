@@ -24,6 +24,7 @@ from contad.engines.source.ir.known_functions import (
     SUBTRACT,
     function_of,
 )
+from contad.engines.source.ir.lengths import order_of
 from contad.engines.source.reading.builder import Builder
 from contad.engines.source.reading.elementwise import WholeArrays, arrays_of, is_unit
 from contad.ops import holomorphic
@@ -228,6 +229,13 @@ class ComplexNumbers:
         turned = Complex(self.by("cos", x.imag), self.by("sin", x.imag))
         return turned if _is(x.real, 0.0) else self.multiply(Complex(self.by("exp", x.real), ZERO), turned)
 
+    def expm1(self, x: Complex) -> Complex:
+        """e^x - 1 = (e^a - 1) cos b - 2 sin^2(b / 2) + i e^a sin b."""
+        half = self.by("sin", self.times(x.imag, HALF))
+        less = self.times(constant(2.0), self.times(half, half))
+        real = self.minus(self.times(self.by("expm1", x.real), self.by("cos", x.imag)), less)
+        return Complex(real, self.times(self.by("exp", x.real), self.by("sin", x.imag)))
+
     def log(self, x: Complex) -> Complex:
         """log x = log |x| + i angle."""
         return Complex(self.by_rule(holomorphic.log_abs, x), self.angle(x))
@@ -240,10 +248,12 @@ class ComplexNumbers:
         a, b = x
         if _is(b, 0.0):
             b = constant(0.0)
-        t = self.by("sqrt", self.times(HALF, self.plus(self.modulus(x), self.apply(known_functions.ABSOLUTE, a))))
+        right = self.apply(COMPARISONS["GtE"], a, ZERO)
+        size = self.apply(known_functions.SELECT, right, a, self.minus(ZERO, a))  # |a|, with the slope of its side at 0
+        t = self.by("sqrt", self.times(HALF, self.plus(self.modulus(x), size)))
         empty = self.apply(COMPARISONS["Eq"], t, ZERO)
         w = self.apply(DIVIDE, self.times(HALF, b), self.apply(known_functions.SELECT, empty, constant(1.0), t))
-        sign, right = self.by("copysign", constant(1.0), b), self.apply(COMPARISONS["GtE"], a, ZERO)
+        sign = self.by("copysign", constant(1.0), b)
         return Complex(
             self.apply(known_functions.SELECT, right, t, self.apply(MULTIPLY, w, sign)),
             self.apply(known_functions.SELECT, right, w, self.apply(MULTIPLY, t, sign)),
@@ -387,7 +397,7 @@ class ComplexNumbers:
         """a @ b."""
         if not (has_axes(a) and has_axes(b)):
             self.progress.refuse(node, "a product of other things than arrays", "make both of them arrays")
-        a, b = (x if _is(x.imag, 0.0) else self.compute(x) for x in (a, b))
+        a, b = (x if _is(x.imag, 0.0) else self._for_blas(x) for x in (a, b))
 
         def join(x: Any, y: Any) -> Any:
             return ZERO if _is(x, 0.0) or _is(y, 0.0) else self.arrays.product(x, y, node)
@@ -400,6 +410,11 @@ class ComplexNumbers:
                 self.plus(join(a.real, b.imag), join(a.imag, b.real)),
             )
         )
+
+    def _for_blas(self, x: Complex) -> Complex:
+        """An array whose parts are contiguous: those of an argument are not."""
+        found = self.compute(x)
+        return found if all(order_of(part) in ("C", "F") for part in found) else self.copy(found)
 
     def _small_product(self, a: Complex, b: Complex, node: ast.AST) -> Complex:
         """a @ b in one loop for both parts."""

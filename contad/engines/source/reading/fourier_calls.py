@@ -24,7 +24,7 @@ from contad.engines.source.ir.known_functions import (
 from contad.engines.source.ir.ssa import INT, NEW_AXIS, Check, Value
 from contad.engines.source.reading.builder import WHOLE
 from contad.engines.source.reading.call_site import COMPLEX_READERS, READERS, CallSite, is_none
-from contad.engines.source.reading.complex_numbers import ZERO, join, promote
+from contad.engines.source.reading.complex_numbers import join, promote
 from contad.kernels import fourier_lines
 from contad.kernels.fourier_lines import HAS_ROCKET, NORMS
 
@@ -109,6 +109,7 @@ class _FourierReader:
                 self.site.refuse("{node} of complex numbers", "take .real")
 
             def compute(parts: list[Value]) -> list[Value]:
+                """Half spectra of real rows."""
                 m = self.builder.length(parts[0], 1)
                 size = self.count(n, m)
                 count = self.apply(ADD, self.apply(FLOOR_DIVIDE, size, constant(2)), constant(1))
@@ -121,6 +122,7 @@ class _FourierReader:
         z = self._parts(x)
 
         def complete(parts: list[Value]) -> list[Value]:
+            """Complex rows, or real ones from half spectra."""
             m = self.builder.length(parts[0], 1)
             if name in ("irfft", "hfft"):
                 size = self.count(n, self.apply(MULTIPLY, constant(2), self.apply(SUBTRACT, m, constant(1))))

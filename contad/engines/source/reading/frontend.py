@@ -57,6 +57,7 @@ def _begin_reading(progress: Progress, most: int) -> Reader:
     reader.expression, reader.condition = expressions.expression, expressions.condition
     reader.binary, reader.define = expressions.binary, expressions.define
     reader.subscript, reader.inline = subscripts.subscript, calls.inline
+    reader.library = calls.library_function
     reader.statements, reader.assign = statements.statements, statements.assign
     reader.loop, reader.items = statements.loop, statements.items
     return reader

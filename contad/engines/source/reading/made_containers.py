@@ -14,7 +14,7 @@ import numba
 from numba import types
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Object, Rows, Unknown, constant, is_array, is_number, join_kinds
+from contad.engines.source.ir.entries import Complex, Object, Rows, Unknown, constant, is_array, is_number, join_kinds
 from contad.engines.source.ir.ssa import INT, Block, For, Kind, Value
 from contad.engines.source.ir.tree_queries import is_name
 from contad.engines.source.ir.walks import find_written_roots
@@ -284,7 +284,8 @@ class _Walk:
     """The iterable of a comprehension: its length, and a visit of each position."""
 
     def __init__(self, reader: Reader, iterated: Any, node: ast.expr) -> None:
-        self.reader, self.parts = reader, iterated if isinstance(iterated, tuple) else None
+        is_tuple = isinstance(iterated, tuple) and not isinstance(iterated, Complex)
+        self.reader, self.parts = reader, iterated if is_tuple else None
         if self.parts is not None:
             self.count = constant(len(self.parts))
         else:

@@ -26,6 +26,7 @@ from contad.engines.source.reading.numba_typing import MUTABLE, is_fresh, kind_o
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.reader import Reader
 from contad.errors import StaleSourceError, UnsupportedError
+from contad.kernels.complex_arrays import join_parts
 from contad.numba_functions.writes import calls_writers
 from contad.rules.definition import definition_of, global_names, named_values
 from contad.rules.scalar_rule import ScalarRule
@@ -70,7 +71,7 @@ class Passed:
 
     def _infer_type(self, text: str) -> Any:
         names = ", ".join(map(input_name, range(len(self.inputs))))
-        module: dict[str, Any] = {"np": np, "math": math, **self.reader.progress.callables}
+        module: dict[str, Any] = {"np": np, "math": math, "join_parts": join_parts, **self.reader.progress.callables}
         exec(f"def passed({names}):\n    return {text}\n", module)
         return result_type(module["passed"], tuple(self.given))
 
@@ -88,6 +89,8 @@ class Passed:
         if isinstance(x, Point):
             return expression("array.reshape(())", array=self.entry(x.array))
         if isinstance(x, Complex):
+            if all(isinstance(part, Value) and part.is_array for part in x):
+                return expression("join_parts(real, imag)", real=self.entry(x.real), imag=self.entry(x.imag))
             if any(map(is_array, x)):
                 raise NotPassed
             return expression("complex(real, imag)", real=self.entry(x.real), imag=self.entry(x.imag))

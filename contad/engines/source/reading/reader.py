@@ -46,6 +46,7 @@ class Reader:
     # the limits of the range of a loop, and the entry of its target at an index
     items: Callable[[Any, ast.AST], tuple[list[Value], Callable[[Value], Any]]]
     inline: Callable[..., Any]  # inlines a call of a function
+    library: Callable[..., Any]  # a call of a function of NumPy, Python or contad
 
     def __init__(self, progress: Progress, most: int) -> None:
         """Start at the beginning of a function, which may have `most` operations."""

@@ -8,8 +8,16 @@ import numba
 from numba import typeof, types
 
 from contad.compile.dispatchers import is_dispatcher
-from contad.compiled_rules.user_rules import FUNCTIONS_BY_NAME, compile_parts, forward_types, names_of, require_packable
-from contad.engines.source.ir.entries import Object, is_array, is_number
+from contad.compiled_rules.rules_of_parts import RuleOfParts, is_complex, rule_of_parts
+from contad.compiled_rules.user_rules import (
+    FUNCTIONS_BY_NAME,
+    compile_parts,
+    forward_types,
+    names_of,
+    require_packable,
+    saved_types,
+)
+from contad.engines.source.ir.entries import ArrayOfComplex, Complex, Object, constant, is_array, is_number
 from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
 from contad.engines.source.ir.ssa import Value
 from contad.engines.source.reading.call_site import CallSite
@@ -30,6 +38,40 @@ _WITHOUT_DERIVATIVES = (
 def read_rule(site: CallSite, rule: WithParts) -> Any:
     """The value of a call, a number or a new array."""
     parts = compile_parts(rule)
+    entries = [site.reader.settle(x) for x in _bind(site, parts)]
+    kinds = tuple(map(_type_of, entries))
+    if None not in kinds and (any(map(is_complex, kinds)) or is_complex(saved_types(rule, parts, kinds)[0])):
+        return _read_complex(site, rule_of_parts(rule, kinds), entries)
+    return _read_real(site, rule, parts, entries)
+
+
+def _type_of(x: Any) -> Any:
+    """The Numba type of an argument; None for one that only a rule of real numbers takes, or none."""
+    if isinstance(x, Complex):
+        part = _type_of(x.real)
+        return part if part is None else part.copy(dtype=types.complex128) if is_array(x.real) else types.complex128
+    if isinstance(x, Object):
+        return typeof(x.value) if isinstance(x.value, (bool, int, float, str, type(None))) else None
+    if is_number(x) and x.constant is not None:
+        return typeof(x.constant)
+    return number_type(x.kind) if (is_number(x) or is_array(x)) and is_wide(x.kind) else None
+
+
+def _read_complex(site: CallSite, rule: RuleOfParts, entries: list[Any]) -> Any:
+    """The value of a call with complex numbers: of the rule of their parts."""
+    given = [part for x in entries for part in (x if isinstance(x, Complex) else (x,))]
+    found = _read_real(site, rule, compile_parts(rule), given)
+    if not is_complex(rule.z):
+        return found
+    builder = site.builder
+    if not isinstance(rule.z, types.Array):
+        return Complex(*(builder.load(found, [constant(k)]) for k in (0, 1)))
+    whole = [(None, None, None)] * rule.z.ndim
+    return ArrayOfComplex(*(builder.view(found, [constant(k), *whole]) for k in (0, 1)))
+
+
+def _read_real(site: CallSite, rule: WithParts, parts: Parts, entries: list[Any]) -> Any:
+    """The value of a call with real numbers."""
     for part in parts[:3]:
         if part is not None and may_take_derivatives(part, ()):
             what = f"{rule.name}, whose rule takes derivatives or calls itself, or runs Python in objmode"
@@ -38,8 +80,7 @@ def read_rule(site: CallSite, rule: WithParts) -> Any:
     given: list[int | None] = []
     plain: list[Any] = []
     known: dict[int, Any] = {}
-    for entry in _bind(site, parts):
-        x = site.reader.settle(entry)
+    for x in entries:
         is_known = isinstance(x, Object) and isinstance(x.value, (bool, int, float, str, type(None)))
         if is_known or (is_number(x) and x.constant is not None):
             known[len(given)] = x.value if is_known else x.constant

@@ -163,7 +163,7 @@ class AdjointWriter:
         """
         if o in self.plan.pairs:
             other = self.writer.text(self.plan.pairs[o])
-            return other if o.function.name == "sin" else expression("-other", other=other)
+            return expression("-other", other=other) if o.function.name == "cos" else other
         operands = [*map(self.writer.text, o.inputs)]
         if o.function is MASKED_PRODUCT and k == 0 and self.lanes is not None:  # mask each lane separately
             return call("masked_slope", operands)

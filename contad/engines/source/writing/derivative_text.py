@@ -163,6 +163,7 @@ class DerivativeWriter:
         for x in called:
             self.writer.rules |= x.writer.rules
         loops = self.reverse_sweep.forward_sweep.shared.loops
+        draft.arrays = self.constants()
         draft.loops, draft.called = loops, {f.name: f for f, _ in functions}
         draft.tables = {f.name: x.adjoints.names for f, x in made}
         optimise(draft)

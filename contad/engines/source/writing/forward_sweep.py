@@ -81,7 +81,7 @@ class ForwardSweep:
     forward_View = forward_Permuted = forward_Reshaped = forward_Choose = forward_Create
 
     def forward_Product(self, o: ssa.Product) -> None:
-        """Write a product; that of a matrix and a vector by a call that fills a new array."""
+        """Write a product, as a call that fills a new array."""
         if not self.storing.silent:
             self.adjoints.keep_operands(o)
         made = self.expressions.make_product(o)

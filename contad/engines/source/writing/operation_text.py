@@ -109,12 +109,12 @@ class ExpressionWriter:
         return call(f"np.{o.fill}", [shape] if base == "float" else [shape, _DTYPES[base]])
 
     def make_product(self, o: ssa.Product) -> ast.expr | None:
-        """The new array for the product of a matrix and a vector; None for other products."""
+        """The new array for a product; None for a number, and for the product of a matrix with its own transpose."""
         a, b = o.inputs
-        if {a.kind.ndim, b.kind.ndim} != {1, 2} or self.is_lanes(o.result):
+        if o.is_gram or not o.result.is_array or self.is_lanes(o.result):
             return None
-        x, axis = (a, 0) if a.kind.ndim == 2 else (b, 1)
-        shape = expression("(x.shape[axis],)", x=x.name, axis=axis)
+        lengths = [(a, 0)] * (a.kind.ndim == 2) + [(b, 1)] * (b.kind.ndim == 2)
+        shape = tuple_of([expression("x.shape[axis]", x=x.name, axis=axis) for x, axis in lengths])
         return call("np.empty", [shape]) if self.hands_on else self.make_array(o, "empty", shape)
 
     @functools.cached_property
@@ -141,7 +141,7 @@ class ExpressionWriter:
             return expression("np.transpose(array, axes)", array=array, axes=tuple_of(o.axes))
         if isinstance(o, ssa.Reshaped):
             shape = tuple_of([self.writer.text(x) for x in o.inputs[1:]])
-            return expression("array.reshape(shape)", array=array, shape=shape)
+            return expression("reshape(array, shape)", array=array, shape=shape)
         parts: list[ast.expr] = []
         for part in o.spec:
             if part == ssa.NEW_AXIS:

@@ -46,7 +46,7 @@ WRITTEN = programs("""
     x_bar = lent_zeros(1, (x.shape[0],))
     wrong = not (length == rows)
     if wrong:
-        if bool(True):
+        if bool(1):
             raise ValueError
     for i in range(length):
         x_bar[i] += t

@@ -1,8 +1,11 @@
 """Sums by index add four terms at once where four iterations in a row meet the same element."""
 
+import ast
+
 import numpy as np
 
 from contad.engines.source.ir.ssa import Kind
+from contad.engines.source.ir.writer import NameTable
 from contad.engines.source.passes import unrolling
 from tests.engines.source.passes.harness import Table, programs
 
@@ -10,6 +13,12 @@ UNROLLED = programs("""
     # a scatter
     for i in range(n):
         k = int(g[i])
+        x_bar[k] += y[i]
+    # indices that are made from data
+    for i in range(n):
+        z[i % 3] = g[i] - 0.0
+    for i in range(n):
+        k = int(z[i % 3])
         x_bar[k] += y[i]
     # backwards
     for i in range(n - 1, -1, -1):
@@ -57,6 +66,14 @@ KEPT = programs("""
     # at the same element each time
     for i in range(n):
         x_bar[n % 3] += y[i]
+    # indices that the source does not show
+    for i in range(n):
+        k = int(row_bar[i % 3] * 0.5)
+        x_bar[k] += y[i]
+    # indices that are not in groups
+    for i in range(3):
+        k = h[i]
+        x_bar[k] += y[i]
     # the user's sum
     for i in range(n):
         k = int(g[i])
@@ -95,12 +112,19 @@ def _arguments() -> list[tuple[object, ...]]:
     places = (np.arange(99.0) // 40, np.arange(99.0) % 3, np.array([0, 0, 0, 0, 1, 1, 1, 2, 0.0] * 11))
     row = np.array([0.25, 4.0, 1.0])
     return [
-        (row, row.copy(), row[:], row.copy(), 0.5 * np.arange(99), g, 1.0, n) for g in places for n in (-3, 0, 3, 8, 9)
+        (row, row.copy(), row[:], row.copy(), 0.5 * np.arange(99), g, np.arange(3), 1.0, n)
+        for g in places
+        for n in (-3, 0, 3, 8, 9)
     ]
 
 
+def _unroll(function: ast.FunctionDef, names: NameTable) -> None:
+    groups = {"g": np.arange(99) // 40, "h": np.arange(99)}
+    unrolling.unroll_scatters(function, names, groups)
+
+
 UNROLLING = Table(
-    "unrolling", unrolling.unroll_scatters, "def run(x_bar, z_bar, row_bar, z, y, g, s, n):",
+    "unrolling", _unroll, "def run(x_bar, z_bar, row_bar, z, y, g, h, s, n):",
     "return s, x_bar, z_bar, z, y", _arguments, UNROLLED, KEPT,
     shows={"a scatter": (r"x_bar\[place_\d+\] \+= term_\d+ \+ term_\d+ \+ \(term_\d+ \+ term_\d+\)",)},
     faults={"additions in a loop that reads the adjoint": (unrolling, "names_of", lambda node: set())},
