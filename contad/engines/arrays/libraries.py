@@ -38,7 +38,7 @@ _SPECIAL = ("torch", "jax", "cupy")
 _SPECIAL_NAMES = {("torch", "loggamma"): "gammaln", ("torch", "psi"): "digamma"}
 
 
-class ElementwiseForm:
+class LibraryForm:
     """A scalar rule as a library runs it: the value, and for each argument (product, partial, literal)."""
 
     def __init__(self, rule: ScalarRule, value: Function, partials: Sequence[tuple[Function, Function, float | None]]):
@@ -209,16 +209,16 @@ class Library:
         return call
 
     # ---- rules -------------------------------------------------------------------------------------------------------
-    def form(self, rule: ScalarRule) -> ElementwiseForm:
+    def form(self, rule: ScalarRule) -> LibraryForm:
         """A scalar rule for this library."""
-        known: ElementwiseForm | None = self._forms.get(rule)
+        known: LibraryForm | None = self._forms.get(rule)
         if known is None:
             partials = []
             for k in range(rule.arity):
                 assert rule.body is not None
                 partial = self.rebind_body(rule.array_partial(k, not self.is_numpy))
                 partials.append((self.rebind(rule.product(k)), partial, rule.body.literal(k)))
-            known = self._forms[rule] = ElementwiseForm(rule, self._value_of(rule), partials)
+            known = self._forms[rule] = LibraryForm(rule, self._value_of(rule), partials)
         return known
 
     def rebind_body(self, f: Any) -> Any:

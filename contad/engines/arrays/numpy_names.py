@@ -539,7 +539,7 @@ def add_to_zeros(z_bar: ArrayValue, shape: tuple[int, ...], key: Key) -> ArrayVa
         whole = np.zeros(shape, getattr(z_bar, "dtype", None))
         return add_to_zeros(np.reshape(z_bar, np.shape(whole[keys or ...])), shape, keys or ...)
     advanced = [k for k in keys if hasattr(k, "shape") and len(k.shape)]
-    zeros = np.zeros(shape, getattr(z_bar, "dtype", None))
+    zeros: Any = np.zeros(shape, getattr(z_bar, "dtype", None))
     if library.name == "jax":
         return zeros.at[key].add(z_bar)
     if not advanced or "bool" in str(advanced[0].dtype):
