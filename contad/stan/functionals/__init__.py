@@ -53,11 +53,11 @@ _FORMS = {
 name_in_njit(
     sys.modules[__name__], forms={name: load for load, names in _FORMS.items() for name in names.split()}
 )
-initial_values.ode_adjoint_tol_ctl.instead = "call ode_adams, or ode_bdf for stiff equations"
-for _home, _instead in (
-    (differential_algebraic, "solve for the algebraic variables, and call ode_bdf"),
-    (finite_differences, "call contad.grad(f)(x), or contad.hessian(f)(x)"),
-    (integrals, "nest integrate_1d"),
+for _home, _names, _instead in (
+    (initial_values, ["ode_adjoint_tol_ctl"], "call ode_adams, or ode_bdf for stiff equations"),
+    (differential_algebraic, differential_algebraic.__all__, "solve for the algebraic variables, and call ode_bdf"),
+    (finite_differences, finite_differences.__all__, "call contad.grad(f)(x), or contad.hessian(f)(x)"),
+    (integrals, integrals.__all__, "nest integrate_1d"),
 ):
-    for _name in _home.__all__:
+    for _name in _names:
         vars(_home)[_name].instead = _instead
