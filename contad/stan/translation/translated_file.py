@@ -120,7 +120,10 @@ class _FileWriter:
         waiting = [s.parts for name in ("transformed parameters", "model") for s in self._block(name).statements]
         found = set[str]()
         while waiting:
-            new = names_in(waiting.pop()) - found
+            new = names_in(waiting.pop())
+            stems = {name.partition("_lup")[0] for name in new}  # `~` and _lupdf mention a density by them
+            new |= {name for name in parts if name.rpartition("_l")[0] in stems}
+            new -= found
             found |= new
             waiting += [parts[name] for name in new & parts.keys()]
         return found
