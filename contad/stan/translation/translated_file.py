@@ -176,7 +176,10 @@ class _FileWriter:
         writer = StanStatements(expressions)
         writer.put('"""The model for these data."""')
         for statement in self._block("parameters").statements:
-            writer.shape_of(fields(statement.parts)["decl_type"])  # which refuses types without a counterpart
+            try:
+                writer.shape_of(fields(statement.parts)["decl_type"])  # which refuses types without a counterpart
+            except TranslationError as error:
+                raise TranslationError(f"line {statement.line}: {error}") from None
         for statement in self._block("data").statements:
             shape, is_int = writer.shape_of(fields(statement.parts)["decl_type"])
             for name in _variables_of(statement):
