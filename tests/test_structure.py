@@ -29,7 +29,7 @@ SHORT = {
 }
 # the files that import more names from a module of contad; the `__init__` of a package offers what it imports
 WIDE = {
-    "contad.stan.scalar_functions",
+    "contad.stan.scalar_functions", "contad.scipy.linalg",
 }
 
 

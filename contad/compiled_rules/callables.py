@@ -22,7 +22,7 @@ from contad.rules.compilable import Compilable, is_in_bodies
 def numba_type(function: Compilable) -> Any:
     """Numba's type of a function; UnsupportedError if there is nothing to compile."""
     if function.function.__module__.startswith("contad.scipy."):
-        import contad.kernels.fourier_functions
+        import contad.kernels.fourier_lines
         import contad.kernels.scipy_functions  # noqa: F401  (they declare them)
     if is_checkpoint(function) and function not in _declared:
         _declared.add(function)

@@ -107,10 +107,11 @@ FORMS: dict[str, StandardForm] = {
         "top + log(select(rising, y / start, select(falling, (1.0 - y) / end, 1.0)))", UNIT,
         valid="0.0 <= c and c <= d and d <= 1.0",
         lines="top = LOG_2 - log1p(d - c); rising = y < c; falling = y > d; start = select(rising, c, 1.0); "
-        "end = select(falling, 1.0 - d, 1.0); centre = 0.5 + 0.5 * d",
+        "end = select(falling, 1.0 - d, 1.0)",
         tails=(
             "top + select(rising, 2.0 * log(y) - log(2.0 * start), log(select(rising or falling, 1.0, y - 0.5 * c)))",
-            "top + select(falling, 2.0 * log1p(-y) - log(2.0 * end), log(select(rising or falling, 1.0, centre - y)))",
+            ("top + select(falling, 2.0 * log1p(-y) - log(2.0 * end), "
+             "log(select(rising or falling, 1.0, 0.5 + 0.5 * d - y)))"),
         ),
         inverse=tuple(
             f"w = 1.0 + d - c; rising = {p} * w < c; falling = {q} * w < 1.0 - d; "

@@ -209,6 +209,7 @@ def make_formula(
     name: str, names: Sequence[str], lines: str, text: str, cases: Sequence[tuple[str, float]], whole: Sequence[str],
     flat: str = "", known: Mapping[str, Formula] = MappingProxyType({}),
 ) -> Formula:  # fmt: skip
+    """A formula from the text of assignments and of an expression, which call NAMES and `known`."""
     body = [*(line.strip() for line in lines.split(";") if line.strip()), f"return {text.strip()}"]
     source = f"def {name}({', '.join(names)}):\n" + "".join(f"    {line}\n" for line in body)
     function = function_of_text(source, name, NAMES | dict(known))

@@ -64,6 +64,9 @@ _PARTIALS = """def standard_{name}_quantile_partials(z, upper, p{shapes}):
 _FORMULA = "def {name}({variable}{shapes}):\n    return rule({upper}, {variable}{shapes})\n"
 
 
+SHAPES = (1.3, 0.7, 0.4, 2.1)  # at which rules are tested
+
+
 def solve_quantiles(
     name: str, density: Formula, lower: Formula, upper: Formula, ends: tuple[str, str]
 ) -> dict[str, Formula]:
@@ -74,7 +77,9 @@ def solve_quantiles(
     low, high = (end.replace("_inf", "math.inf") for end in ends)
     text = _RULE.format(name=name, shapes=shapes, low=low, high=high, positive=positive, start=start)
     known = {"math": math, "density": density, "lower_part": lower, "upper_part": upper, "exp": exp, "select": select}
-    rule = ScalarRule(_function_of(text, f"standard_{name}_quantile", known), None, None, False, ())
+    count = len(density.argument_names) - 1
+    points = [(0.0, 0.3, *SHAPES[:count]), (1.0, 0.2, *SHAPES[1 : 1 + count])]
+    rule = ScalarRule(_function_of(text, f"standard_{name}_quantile", known), None, None, False, points)
     add_unlisted(rule)
     slopes = {f"by_{x}": differentiate(lower, k) for k, x in enumerate(lower.argument_names) if k}
     text = _PARTIALS.format(name=name, shapes=shapes, slopes="".join(f", weight * {x}(z{shapes})" for x in slopes))

@@ -84,7 +84,13 @@ class DirectionTree:
     def pairs(self) -> list[DirectionPair]:
         """All pairs."""
         found: list[DirectionPair] = []
-        self.text_of(lambda x: found.append(x) or "" if isinstance(x, DirectionPair) else "", False)
+
+        def note(x: Any) -> str:
+            if isinstance(x, DirectionPair):
+                found.append(x)
+            return ""
+
+        self.text_of(note, False)
         return found
 
     @property

@@ -48,8 +48,8 @@ def _is_zero(y: Value) -> bool:
 
 # ---- arithmetic ------------------------------------------------------------------------------------------------------
 # No part of a result shares memory with an operand, to which the user may write; +x is a copy. The sign of a zero says
-# on which side of a branch cut a point is. To NumPy the imaginary part of a real operand is 0.0, which decides the signs
-# of zeros: products and quotients follow it where a part is 0, and leave its products out elsewhere.
+# on which side of a branch cut a point is. To NumPy the imaginary part of a real operand is 0.0, which decides the
+# signs of zeros: products and quotients follow it where a part is 0, and leave its products out elsewhere.
 def add(x: Value, y: Value, u: Value, v: Value) -> Parts:
     """z + w."""
     return x + u, y + v  # 0.0 makes 0.0 of -0.0

@@ -1,7 +1,6 @@
 """Functions of contad that Numba functions may also call, by the same names as Python."""
 
 import functools
-import importlib
 import inspect
 import itertools
 import linecache
@@ -76,22 +75,29 @@ class Compilable(Generic[P, R]):
 
 
 class WithNumbaForm(Compilable[P, R]):
-    """A function in whose place Numba functions call the Numba function of the same name in another module."""
+    """A function in whose place Numba functions call the Numba function of the same name in another module.
 
-    def __init__(self, function: Callable[P, R], module: str) -> None:
+    `load` returns that module, which imports Numba; it is called on first use.
+    """
+
+    __name__: str
+
+    def __init__(self, function: Callable[P, R], load: Callable[[], ModuleType]) -> None:
         super().__init__(function)
-        self.module = module
+        self.load = load
 
     @property
     def stands_for(self) -> Any:
-        """The Numba function; the module, which imports Numba, is imported on first use."""
-        return getattr(importlib.import_module(self.module), self.__name__)
+        """The Numba function."""
+        return getattr(self.load(), self.__name__)
 
 
-def name_in_njit(module: ModuleType, instead: str = Compilable.instead, forms: Mapping[str, str] | None = None) -> None:
+def name_in_njit(
+    module: ModuleType, instead: str = Compilable.instead, forms: Mapping[str, Callable[[], ModuleType]] | None = None
+) -> None:
     """Make calls of a module's public functions inside njit raise an error that says what to do instead.
 
-    forms   by name, the module with the Numba function that is called instead, for functions that have one
+    forms   by name, what loads the module with the Numba function that is called instead
     """
     home = module.__name__
     for name in module.__all__:

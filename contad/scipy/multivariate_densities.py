@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from contad.distributions.positive_line import inv_gamma_log_density
+from contad.distributions.real_line import normal_log_density
 from contad.distributions.vector_docstrings import describe_vectors
 from contad.errors import UnsupportedError
 from contad.ops._scipy import stats
@@ -16,7 +18,6 @@ from contad.ops.exponential import log1p
 from contad.ops.triangular_factors import cholesky_factor
 from contad.scipy import vector_densities as densities
 from contad.scipy.mirroring import as_one
-from contad.scipy.stats import invgamma, norm
 from contad.variables.array import numbers_in
 from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Function, Option, Value
@@ -275,7 +276,7 @@ def _normal_inverse_gamma(
 ) -> Value:  # fmt: skip
     x, s2, mu, lmbda = as_one(x), as_one(s2), as_one(mu), as_one(lmbda)
     inside = np.where(s2 > 0.0, s2, 1.0)
-    found = norm.logpdf(x, mu, np.sqrt(inside / lmbda)) + invgamma.logpdf(inside, as_one(a), 0.0, as_one(b))
+    found = normal_log_density(x, mu, np.sqrt(inside / lmbda)) + inv_gamma_log_density(inside, as_one(a), as_one(b))
     return np.where(s2 > 0.0, found, np.where(np.isnan(found), np.nan, -np.inf))[()]
 
 

@@ -103,11 +103,11 @@ def _transform(made: Any, x: Value) -> Value:
         x = np.roll(x, -((made.phase_shift + made.m_num_mid) % made.m_num), axis=-1)
     z = transform("rfftn" if made.onesided_fft else "fftn", x, (n,), (-1,), None, None)
     if made.fft_mode == "onesided2X":
-        return z * _doubled(made)
+        return z * _factors(made)
     return np.fft.fftshift(z, axes=-1) if made.fft_mode == "centered" else z
 
 
-def _doubled(made: Any) -> np.ndarray:
+def _factors(made: Any) -> np.ndarray:
     """The factors of frequencies that stand for two in the mode "onesided2X"."""
     found = np.ones(made.f_pts)
     found[1 : -1 if made.mfft % 2 == 0 else None] = np.sqrt(2.0) if made.scaling == "psd" else 2.0
@@ -133,7 +133,7 @@ def add_windows(made: Any, z: Value, k0: int, k1: int | None, f_axis: int, t_axi
     first = k0 // step + (made.p_min if k0 >= 0 else 0)
     z = z[..., np.arange(first, min(made.p_max(k1), q_max)) - made.p_min, :]  # -1: the last, as in SciPy
     if made.fft_mode == "onesided2X":
-        z = z / _doubled(made)
+        z = z / _factors(made)
     elif made.fft_mode == "centered":
         z = np.fft.ifftshift(z, axes=-1)
     x = transform("irfftn" if made.onesided_fft else "ifftn", z, (made.mfft,), (-1,), None, None)

@@ -554,7 +554,7 @@ def lombscargle(
     >>> lombscargle(np.array([0.0, 0.7, 1.9, 2.4]), np.array([1.0, -1.0, 2.0, 0.5]), np.array([1.0, 4.0])).round(6)
     array([0.769506, 1.625942])
     """
-    kind = {False: "power", True: "normalize"}.get(normalize, normalize)  # type: ignore[call-overload]
+    kind = normalize if isinstance(normalize, str) else "normalize" if normalize else "power"
     if kind not in ("power", "normalize", "amplitude"):
         raise ValueError(f"normalize must be False, True, 'power', 'normalize' or 'amplitude', got {normalize!r}")
     x, y, freqs = as_one(x), as_one(y), as_one(freqs)

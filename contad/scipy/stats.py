@@ -6,13 +6,13 @@ whole numbers; most have `cdf`, `sf`, `logcdf` and `logsf`, and many `ppf` and `
 
 Some return nan rather than wrong numbers: betanbinom beyond sums of 2e5 terms, derivatives of nbinom in n if k + n
 exceeds 1e12, and derivatives in shape parameters above 1e12 of distributions with incomplete beta functions (beta, f,
-binom). nct needs df of at least 0.01 and, except for the density, |nc| of at most 1000.
+binom). nct needs df of at least 0.01 and, except for the density, |nc| of at most 1000. The probabilities of pearson3
+need |skew| of at least 0.01. Of ncx2, norminvgauss, genhyperbolic, geninvgauss and skellam there are only densities.
 
 >>> round(norm.logpdf(1.5, 0.5, 2.0), 12)
 -1.737085713765
 """
 
-import importlib
 import math
 from types import ModuleType
 from typing import Any
@@ -33,6 +33,7 @@ from contad.distributions.faces import Face, compose
 from contad.distributions.formula import Formula
 from contad.distributions.probability_functions import distribution
 from contad.distributions.standard_counts import COUNTS, NAMES_OF_COUNTS
+from contad.ops._scipy import stats as _scipy_stats
 from contad.ops.exponential import exp, log
 from contad.scipy.distribution_docstrings import Described
 from contad.scipy.mirroring import refuse_missing
@@ -410,4 +411,4 @@ def __getattr__(name: str) -> Any:
         import contad.scipy.multivariate_densities as module
 
         return getattr(module, name)
-    refuse_missing(__name__, lambda: importlib.import_module("scipy.stats"), name)
+    refuse_missing(__name__, _scipy_stats, name)

@@ -83,8 +83,9 @@ class ArgumentCheck(Compilable):
 
 
 class WrittenCheck(Compilable):
-    """A check that is a Python function, with the names of its arguments and the condition in words for compiled code."""
+    """A check that is a Python function; compiled code has the names of its arguments and the condition in words."""
 
+    __name__: str
     has_bodies = True
 
     def __init__(self, function: Callable[..., None], names: str, words: str) -> None:

@@ -71,6 +71,7 @@ _DEMANDS = [
 class PassageProbability(Compilable[..., Real]):
     """A log probability, as a Python function; compiled code has a body for numbers and vectors."""
 
+    __name__: str
     has_bodies = True
 
     def __init__(self, function: Callable[..., Real], above: float) -> None:

@@ -32,7 +32,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         Phi Phi_approx abs acos acosh asin asinh atan atanh cbrt ceil cos cosh digamma erf erfc exp exp2 expm1 floor
         int_step inv inv_Phi inv_cloglog inv_erfc inv_logit inv_sqrt inv_square is_inf is_nan lambert_w0 lambert_wm1
         lgamma log log10 log1m log1m_exp log1m_inv_logit log1p log1p_exp log2 log_inv_logit logit minus plus round sin
-        sinh sqrt square std_normal_qf step tan tanh tgamma to_int trigamma trunc"""),
+        sinh sqrt square std_normal_log_qf std_normal_qf step tan tanh tgamma to_int trigamma trunc"""),
     "Scalar functions of two arguments": _names("""
         add subtract multiply divide modulus pow min max atan2 hypot fdim fmin fmax fmod ldexp beta lbeta choose lchoose
         falling_factorial rising_factorial log_falling_factorial log_rising_factorial gamma_p gamma_q lmgamma lmultiply

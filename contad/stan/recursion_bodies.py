@@ -1,5 +1,7 @@
-"""Loops over time, which Numba compiles: the forward algorithm of hidden Markov models, the Kalman filter, and integrals
-of first passage times."""
+"""Loops over time, which Numba compiles.
+
+They are the forward algorithm of hidden Markov models, the Kalman filter, and integrals of first passage times.
+"""
 
 import numpy as np
 from numpy.linalg import cholesky

@@ -27,8 +27,8 @@ from contad.ops import (  # isort: skip
     iv as modified_bessel_first_kind, jv as bessel_first_kind, kv as modified_bessel_second_kind, lambert_w0,
     lambert_wm1, lbeta, ldexp, lgamma, log, log1m, log1m_exp, log1p, log1p_exp, log2, log10, log_diff_exp,
     log_inv_logit, logaddexp, logit, logsumexp, multigammaln, owens_t, poch as rising_factorial, power as pow,
-    ndtri_exp as std_normal_log_qf, reciprocal as inv, select, sin, sinh, sqrt_at_rest as sqrt, square, std_normal_qf, tan, tanh, tgamma, trigamma,
-    trunc, xlogy as lmultiply, yv as bessel_second_kind,
+    ndtri_exp as std_normal_log_qf, reciprocal as inv, select, sin, sinh, sqrt_at_rest as sqrt, square, std_normal_qf,
+    tan, tanh, tgamma, trigamma, trunc, xlogy as lmultiply, yv as bessel_second_kind,
 )  # fmt: skip
 
 __all__ = [

@@ -15,6 +15,7 @@ from contad.transforms.hessians import hessian, hvp
 from contad.transforms.jacobians import is_array, jacobian, split_last
 from contad.transforms.sparse_derivatives import sparse_hessian, sparse_jacobian
 from contad.variables.arguments import fail
+from contad.variables.complex_pair import is_complex
 from contad.variables.creation import array
 from contad.variables.open_types import ArrayValue, Function, Nested, Value
 from contad.variables.trees import Tree, flatten, real_leaf
@@ -140,7 +141,7 @@ class FlatFunction:
         self._made_of = example, argnums
         self.x0, self.unravel = _ravel(example if single else tuple(example), "flat", "example")
         self.names = self.unravel.names
-        one_vector = numbers == (0,) and single and getattr(example, "ndim", None) == 1
+        one_vector = numbers == (0,) and single and getattr(example, "ndim", None) == 1 and not is_complex(example)
         self._run = function.f if one_vector else _of_vector(function, self.unravel, numbers, single)
         self.grad = grad(self._run)
         self.value_and_grad = value_and_grad(self._run)

@@ -65,13 +65,13 @@ def of_arguments(compute: Function, f: Function, what: str, argnums: int | tuple
         args, kwargs = positional(f, what, numbers, args, kwargs)
 
         @functools.wraps(f, updated=())
-        def chosen(*xs: Nested) -> Nested:
+        def call_with(*xs: Nested) -> Nested:
             given = [*args]
             for k, x in zip(numbers, xs, strict=True):
                 given[k] = x
             return f(*given, **kwargs)
 
-        return compute(chosen, [args[k] for k in numbers])
+        return compute(call_with, [args[k] for k in numbers])
 
     return call
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.errors import NestingError, OutputError, UnsupportedError
+from contad.errors import NestingError, OutputError, UnsupportedError, VariableError
 from contad.variables.arguments import kind_of, operand
 from contad.variables.array import Array, numbers_in
 from contad.variables.complex_pair import (
@@ -196,14 +196,14 @@ def real_leaf(leaf: Value, what: str) -> Value:
                 raise UnsupportedError(f"{what}: an element of an array is an array itself; use a list of arrays")
             checked[k] = real_leaf(leaf[k], what)
         return checked
-    error = LibraryArrayError if is_of_library(leaf) else UnsupportedError
+    error: type[VariableError] = LibraryArrayError if is_of_library(leaf) else UnsupportedError
     raise error(
         f"{what}: expected real numbers, or lists, tuples, dicts and arrays of them; got {kind_of(leaf)}"
         f"{_how_to_differentiate(leaf)}"
     )
 
 
-class LibraryArrayError(UnsupportedError):
+class LibraryArrayError(VariableError):
     """An argument is an array of a library other than NumPy, which only the engine `arrays` takes."""
 
 

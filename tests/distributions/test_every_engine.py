@@ -80,7 +80,8 @@ def judge(case, point, check=expect_here):
 # at their points `expect_ad` takes seconds; of heavy functions the sample has none
 HEAVY = [
     "beta", "betaprime", "exponnorm", "f", "gamma", "invgauss", "nct", "rice", "skewnorm", "student_t", "t",
-    "truncnorm", "vonmises",
+    "truncnorm", "vonmises", "jf_skew_t", "pearson3", "norminvgauss", "genhyperbolic", "vonmises_line", "rdist",
+    "crystalball", "semicircular", "genhalflogistic", "recipinvgauss", "ncx2",
 ]  # fmt: skip
 ACTIVE = sorted(name for name, case in CASES.items() if case.active)
 

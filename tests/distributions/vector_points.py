@@ -22,6 +22,11 @@ Point = tuple[Any, ...]
 
 
 # ---- arguments -------------------------------------------------------------------------------------------------------
+def unit(x):
+    """Vectors of length 1."""
+    return x / np.sqrt(np.sum(x * x, axis=-1, keepdims=True))
+
+
 def a(*shape):
     return np.round(_rng.normal(size=shape), 2) + 0.005
 
@@ -261,6 +266,10 @@ SCIPY = {
     "normal_inverse_gamma": (
         exact.scipy_normal_inverse_gamma, "f f f f f f",
         [(0.3, 1.2, 0.5, 2.0, 3.0, 1.5), (a(3), positive(3), -0.4, 0.3, 0.7, 2.5)],
+    ),
+    "vonmises_fisher": (
+        exact.scipy_fisher, "f f f",
+        [(unit(a(3)), unit(a(3)), 2.3), (unit(a(2, 4)), unit(a(4)), 40.0), (unit(a(2)), unit(a(2)), 1e-3)],
     ),
     "gaussian_kde": (
         exact.kernel_density, "f f f c",

@@ -110,7 +110,7 @@ def test_the_extra_installs_all_that_is_imported():
                 names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
                 imported |= {name.partition(".")[0] for name in names}
     assert "mpmath" in imported
-    assert imported - {*sys.stdlib_module_names, "contad", "pictures"} <= installed
+    assert imported - {*sys.stdlib_module_names, "contad", "notes", "pictures"} <= installed
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=NAMES)

@@ -19,7 +19,7 @@ CONSTRAINTS = set(parity.NAMES["Constraining transforms"])
 REFUSED = {
     "dae", "dae_tol", "finite_diff_grad_hessian", "finite_diff_grad_hessian_auto", "finite_diff_gradient",
     "finite_diff_gradient_auto", "finite_diff_hessian", "finite_diff_hessian_auto", "hcubature",
-    "hypergeometric_3F2", "hypergeometric_pFq", *CONSTRAINTS, *COMPLEX,
+    "hypergeometric_3F2", "ode_adjoint_tol_ctl", "hypergeometric_pFq", *CONSTRAINTS, *COMPLEX,
 }  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def test_every_name_compiles_or_is_listed():
 @pytest.mark.parametrize(
     ("name", "instead"),
     [
-        ("dae", "solve for the algebraic variables, and call ode_bdf"), ("simplex", "make it outside: a Numba function"),
+        ("dae", "solve for the algebraic variables, and call ode_bdf"), ("simplex", "make it outside"),
         ("hcubature", "nest integrate_1d"), ("finite_diff_gradient", r"call contad.grad\(f\)\(x\)"),
     ],
 )  # fmt: skip
@@ -50,8 +50,8 @@ def test_a_refusal_says_what_to_write(name, instead):
 
 
 # ---- functions of functions ------------------------------------------------------------------------------------------
-TIMES, Y0, DATA, COUNTS = np.array([0.5, 1.0]), np.array([0.5, 3.0]), np.array([[1.0, 2.0], [1.0, 3.0]]), np.array([1, 2])
-THETA = np.array([1.0, 0.5, 1.2, 0.8])
+TIMES, Y0, COUNTS = np.array([0.5, 1.0]), np.array([0.5, 3.0]), np.array([1, 2])
+DATA, THETA = np.array([[1.0, 2.0], [1.0, 3.0]]), np.array([1.0, 0.5, 1.2, 0.8])
 
 
 @njit
@@ -134,9 +134,7 @@ def solve(p):
 
 def solve_others(p):
     z = np.sum(stan.ode_adams(chase, p[:2], 0.1 * p[2], TIMES, p[2], p[3]) ** 2)
-    settings = 1e-9, np.full(2, 1e-9), 1e-9, np.full(2, 1e-9), 1e-9, 1e-9, 10**6, 250, 1, 1, 1
-    y = stan.ode_adjoint_tol_ctl(chase, p[:2], 0.0, TIMES, *settings, p[2], p[3])
-    return z + y[1, 0] * stan.ode_bdf_tol(chase, p[:2], 0.0, TIMES, 1e-8, 1e-8, 10**6, p[2], p[3])[1, 1]
+    return z + stan.ode_bdf_tol(chase, p[:2], 0.0, TIMES, 1e-8, 1e-8, 10**6, p[2], p[3])[1, 1]
 
 
 def approximate_counts(p):
@@ -152,7 +150,8 @@ def approximate(p):
 
 QUICK = [map_jobs, sum_parts]
 SLOW = [
-    integrate, integrate_smooth, find_roots, find_roots_with_settings, solve, solve_others, approximate_counts, approximate,
+    integrate, integrate_smooth, find_roots, find_roots_with_settings, solve, solve_others, approximate_counts,
+    approximate,
 ]  # fmt: skip
 
 
@@ -204,7 +203,7 @@ def test_jobs_may_give_vectors_of_several_lengths():
     ("f", "message"),
     [
         (lambda: stan.integrate_1d(bell, 1.0, 0.0, 1.0, 1.0), "integrate_1d: a must be at most b"),
-        (lambda: stan.integrate_1d(with_ends, 0.0, 1.0, -1.0, 1.0), "integrate_1d: (the error estimate|f must give finite)"),
+        (lambda: stan.integrate_1d(with_ends, 0.0, 1.0, -1.0, 1.0), "integrate_1d: (the error|f must give)"),
         (lambda: stan.reduce_sum_static(part_of_sum, TIMES, 0, 1.0), "reduce_sum_static: grainsize must be at least 1"),
         (lambda: stan.map_rect(job, Y0, DATA, DATA, np.ones(3)), "map_rect: data_r and data_i must have an entry"),
     ],

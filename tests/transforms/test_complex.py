@@ -9,6 +9,7 @@ import contad
 from contad import NotHolomorphicError, grad, jvp, vjp
 from contad.engines import engine_names
 from contad.errors import OutputError, OverlapError, RuleError, UnsupportedError
+from contad.scipy.optimize import minimize
 from contad.testing import expect_ad
 
 C = 1.3 - 0.7j
@@ -72,6 +73,13 @@ def test_ravel_has_both_parts():
     assert unravel.names[:3] == ["b", "w.real[0]", "w.real[1]"]
     assert unravel.names[-1] == "w.imag[2]"
     np.testing.assert_array_equal(unravel(vector)["w"], Z)
+
+
+def test_functions_of_one_vector_get_complex_arguments():
+    model = contad.flat(lambda z: np.sum(np.abs(z - C) ** 2), Z)
+    assert model(model.x0) == pytest.approx(np.sum(np.abs(Z - C) ** 2))
+    np.testing.assert_allclose(model.grad(model.x0), 2.0 * np.concatenate([(Z - C).real, (Z - C).imag]))
+    np.testing.assert_allclose(minimize(lambda z: np.sum(np.abs(z - Z) ** 2), 0.0 * Z).x, Z, atol=1e-9)
 
 
 def test_second_derivatives():

@@ -34,11 +34,11 @@ _SORTS = ("sort", "argsort")
 _SHAPES = ("shape", "ndim", "size")
 _MATH = {"fabs": "abs", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2", "acosh": "arccosh",
          "asinh": "arcsinh", "atanh": "arctanh", "pow": "power"}  # fmt: skip
-_SPECIAL = {"torch": "torch.special", "jax": "jax.scipy.special", "cupy": "cupyx.scipy.special"}
+_SPECIAL = ("torch", "jax", "cupy")
 _SPECIAL_NAMES = {("torch", "loggamma"): "gammaln", ("torch", "psi"): "digamma"}
 
 
-class Form:
+class LibraryForm:
     """A scalar rule as a library runs it: the value, and for each argument (product, partial, literal)."""
 
     def __init__(self, rule: ScalarRule, value: Function, partials: Sequence[tuple[Function, Function, float | None]]):
@@ -71,9 +71,14 @@ class ArrayForm(NamedTuple):
 class Library:
     """A library at one dtype and on one device: its functions under NumPy's names, and the rules that see them."""
 
+    add_to_zeros: Function
+    adopt: Function
+    is_writable: Function
+    cast: Function
+
     def __init__(self, x: ArrayValue, checked: bool = True) -> None:
         self.checked = checked  # whether its functions also take variables, which they leave to NumPy's protocols
-        self.kind: type = x.__class__
+        self.kind: Any = x.__class__
         self.name = _NAMES.get(name := self.kind.__module__.partition(".")[0], name)
         self.dtype = getattr(x, "dtype", dtypes.FLOAT)
         self.is_sparse = self.name == "sparse"
@@ -92,7 +97,7 @@ class Library:
         self.fold = self.rebind(cotangents.fold)
         self.arrays = ArraysOf("ndarray", (), {"kind": self.kind})
         self.plain: Library = Library(x, False) if checked and not self.is_numpy else self
-        for name in ("embed", "adopt", "is_writable", "cast", "masked", "routed"):
+        for name in ("add_to_zeros", "adopt", "is_writable", "cast"):
             setattr(self, name, self.rebind(getattr(numpy_names, name)))
 
     def __repr__(self) -> str:
@@ -109,7 +114,7 @@ class Library:
         np.add.at(a, key, x)
 
     # ---- sparse arrays: their elements and positions in C order ------------------------------------------------------
-    def nonzero_elements(self, x: ArrayValue) -> tuple[np.ndarray, np.ndarray]:
+    def nonzero_elements(self, x: Any) -> tuple[np.ndarray, np.ndarray]:
         """The elements that an array stores, and their positions."""
         if not isinstance(x, self.kind) or x.fill_value != 0.0:
             dense = np.asarray(x.todense() if hasattr(x, "todense") else x).reshape(-1)
@@ -162,7 +167,7 @@ class Library:
             return self._copy(x)
         return x
 
-    def _copy(self, f: FunctionType) -> Any:
+    def _copy(self, f: Any) -> Any:
         known = self._copies.get(f)
         if known is None:
             own = f.__globals__
@@ -204,16 +209,16 @@ class Library:
         return call
 
     # ---- rules -------------------------------------------------------------------------------------------------------
-    def form(self, rule: ScalarRule) -> Form:
+    def form(self, rule: ScalarRule) -> LibraryForm:
         """A scalar rule for this library."""
-        known: Form | None = self._forms.get(rule)
+        known: LibraryForm | None = self._forms.get(rule)
         if known is None:
             partials = []
             for k in range(rule.arity):
                 assert rule.body is not None
                 partial = self.rebind_body(rule.array_partial(k, not self.is_numpy))
                 partials.append((self.rebind(rule.product(k)), partial, rule.body.literal(k)))
-            known = self._forms[rule] = Form(rule, self._value_of(rule), partials)
+            known = self._forms[rule] = LibraryForm(rule, self._value_of(rule), partials)
         return known
 
     def rebind_body(self, f: Any) -> Any:
@@ -244,11 +249,7 @@ class Library:
 
         if self.dispatches and self.name not in _SPECIAL:
             return getattr(scipy.special, name)
-        module = sys.modules.get(_SPECIAL.get(self.name, ""))
-        if module is None and self.name in _SPECIAL:
-            __import__(_SPECIAL[self.name])
-            module = sys.modules[_SPECIAL[self.name]]
-        found = getattr(module, _SPECIAL_NAMES.get((self.name, name), name), None)
+        found = getattr(_special_functions(self.name), _SPECIAL_NAMES.get((self.name, name), name), None)
         if found is None:
             raise UnsupportedError(f"scipy.special.{name}: {self.name} has no such function")
         return found
@@ -258,10 +259,26 @@ class Library:
         known: ArrayForm | None = self._forms.get(rule)
         if known is None:
             bodies = {name: self.rebind_body(rule._body(name)) for name in rule.vjps}
-            known = self._forms[rule] = ArrayForm(
-                *map(self.rebind_body, (rule.function, rule.forward_body, rule.common_body)), bodies
-            )
+            value, forward, common = map(self.rebind_body, (rule.function, rule.forward_body, rule.common_body))
+            known = self._forms[rule] = ArrayForm(value, forward, common, bodies)
         return known
+
+
+def _special_functions(name: str) -> Any:
+    """The module of a library that has the functions of scipy.special."""
+    if name == "torch":
+        import torch
+
+        return torch.special
+    if name == "jax":
+        import jax.scipy.special
+
+        return jax.scipy.special
+    if name == "cupy":
+        import cupyx.scipy.special  # type: ignore[import-not-found]
+
+        return cupyx.scipy.special
+    return None
 
 
 def refuse_rule(name: str, library: Library, error: object = None) -> UnsupportedError:
@@ -316,7 +333,7 @@ class Names:
         if not callable(original) or isinstance(original, type) or name in _HOST:
             return original
         prefix = "" if self._module is np else f"{self._module.__name__.rpartition('.')[2]}_"
-        written = getattr(numpy_names, prefix + name + "_", None)
+        written = getattr(numpy_names, f"_{prefix}{name}", None)
         if library.dispatches:
             own: Any = original if hasattr(self._native, name) or library.name != "dask" else None
             if own is None and written is not None:
@@ -438,8 +455,9 @@ def namespace_of(x: ArrayValue) -> Any:
     return array_namespace(x)
 
 
-INSTEAD: dict[Any, FunctionType] = {  # functions that look at values, and those that do not
-    number.scale: numpy_names.masked, cotangents.scale: numpy_names.masked, number.route: numpy_names.routed,
+INSTEAD: dict[Any, Any] = {  # functions that look at values, and those that do not
+    number.scale: numpy_names.multiply_masking, cotangents.scale: numpy_names.multiply_masking,
+    number.route: numpy_names.multiply_routing,
     cotangents.all_finite: numpy_names.all_finite, reductions.freedom: numpy_names.freedom,
     complex_pair.is_complex: numpy_names.no, vectorised.mend: numpy_names.leave,
     factors.factorise: numpy_names.no_factor,

@@ -49,7 +49,8 @@ class LibraryStack(ChainStack):
         return [self.array_variable(x) for x in values]
 
     def _result(self, value: Value, library: Library) -> LibraryVar:
-        z = LibraryVar()
+        make: Any = LibraryVar  # which overrides what its base leaves to the two kinds
+        z: LibraryVar = make()
         z._owner, z._value, z._library = self, value, library
         z._cell = k = self.top
         self.top = k + 1
@@ -154,7 +155,8 @@ class LibraryStack(ChainStack):
         names = [rule.argument_names[k] for k in mine]
         if form.forward is None:
             nested = any(isinstance(v, Carrier) for v in values)  # then it is an operation of that level
-            z, saved = evaluate(rule.name, library, rule if nested else form.value, values, dict(options)), ()
+            z = evaluate(rule.name, library, rule if nested else form.value, values, dict(options))
+            saved: tuple[Any, ...] = ()
         else:
             z, kept_by_rule = evaluate(rule.name, library, form.forward, values, options)
             saved = (kept_by_rule,)
@@ -256,7 +258,8 @@ class LibraryStack(ChainStack):
 
         moved = move({key: number(x) for key, x in sources.items()})
         library = self._library_for([x for x in parts if isinstance(x, LibraryVar)])
-        flat = [np.reshape(x if isinstance(x, Carrier) else as_operand(library, x), (-1,)) for x in parts]
+        arrays: list[Any] = [x if isinstance(x, Carrier) else as_operand(library, x) for x in parts]
+        flat = [np.reshape(x, (-1,)) for x in arrays]
         joined = self.join(np.concatenate, flat, 0)
         return joined.take(np.asarray(moved))
 
@@ -342,7 +345,7 @@ class Shaped:
         """Those of an array; a number is itself."""
         if not hasattr(v, "shape"):
             return v
-        x = Shaped()
+        x: Any = Shaped()
         x.shape, x.dtype = tuple(v.shape), v.dtype
         x.ndim, x.size = len(x.shape), int(np.prod(x.shape))
         return x

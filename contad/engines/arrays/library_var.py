@@ -15,7 +15,7 @@ from contad.protocols.number_protocols import CONSTANTS
 from contad.rules.array_rule import _by_ufunc as _array_rules
 from contad.rules.numpy_functions import entry_of, find_exported_name, written_for
 from contad.rules.scalar_rule import ScalarRule, owner_of, rule_of_ufunc
-from contad.variables.array import Array, View, numbers_in, require_no_inner
+from contad.variables.array import Array, View, Write, numbers_in, require_no_inner
 from contad.variables.number import Carrier, Number, map_numbers, peek
 from contad.variables.open_types import ArrayValue, Function, Key, Nested, Option, Options, Value
 from contad.variables.trees import is_of_library
@@ -97,8 +97,8 @@ class LibraryVar(Array):
         """The cell."""
         return self._cell
 
-    @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def shape(self) -> tuple[int, ...]:
         """The length of every axis."""
         return tuple(getattr(self._value, "shape", ()))  # writes keep it
 
@@ -144,7 +144,7 @@ class LibraryVar(Array):
             return self._owner.perform(INDEXING, self, (key,), {})
         return self._view_by(INDEXING, key)
 
-    def take(self, positions: np.ndarray) -> "LibraryVar":  # type: ignore[override]
+    def take(self, positions: np.ndarray) -> "LibraryVar":
         """The elements of a vector at positions that NumPy has found."""
         library = self._library
         where = positions if library.is_numpy else library.np.asarray(positions)
@@ -207,11 +207,14 @@ class LibraryVar(Array):
         kept = owner.perform(CLEARING, self, (key,), {})
         if not isinstance(y, LibraryVar):
             y = library.np.broadcast_to(library.np.asarray(y, dtype=self.dtype), place)
-            written = library.embed(y, shape, key)
+            written = library.add_to_zeros(y, shape, key)
         else:
-            wide = y if y.shape == place else np.broadcast_to(_drop_axes(y, len(place)), place)
+            wide: Any = y if y.shape == place else np.broadcast_to(_drop_axes(y, len(place)), place)
             written = wide._owner.perform(EMBEDDING, wide, (shape, key), {})
         self._become(kept + written)
+
+    def _write(self, write: Write, y: Value) -> None:
+        raise UnsupportedError("an assignment: write x[k] = y on the engine arrays", level=self._owner)
 
     def _become(self, new: "LibraryVar") -> None:
         """Replace the value and the cell, and write to the parent of a view."""
@@ -348,10 +351,10 @@ def _implement(rule: ScalarRule) -> tuple[Function, Function | None]:
             return x._owner.apply_elementwise(rule, (x, *others))
         return _apply(rule, (x, *others))
 
-    def reflected(y: LibraryVar, x: Value) -> Value:
+    def reflect(y: LibraryVar, x: Value) -> Value:
         return _apply(rule, (x, y))
 
-    return method, reflected if rule.arity == 2 else None
+    return method, reflect if rule.arity == 2 else None
 
 
 def _apply(rule: ScalarRule, args: tuple[Value, ...]) -> Value:

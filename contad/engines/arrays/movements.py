@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.engines.arrays.numpy_names import copy, embed as embed_in_zeros
+from contad.engines.arrays.numpy_names import add_to_zeros, copy
 from contad.ops.cotangents import fold
 from contad.variables.number import Carrier
 from contad.variables.open_types import ArrayValue, Function, Key, Option, Value
@@ -33,11 +33,11 @@ def get(a: ArrayValue, key: Key) -> ArrayValue:
     return a[key]
 
 
-def embed(z_bar: Value, shape: tuple[int, ...], key: Key) -> ArrayValue:
+def put_in_zeros(z_bar: Value, shape: tuple[int, ...], key: Key) -> ArrayValue:
     """Zeros of a shape, to which z_bar is added at an index."""
     if isinstance(z_bar, Carrier):
         return z_bar._owner.perform(EMBEDDING, z_bar, (shape, key), {})
-    return embed_in_zeros(z_bar, shape, key)
+    return add_to_zeros(z_bar, shape, key)
 
 
 def clear(a: Value, key: Key) -> ArrayValue:
@@ -49,54 +49,54 @@ def clear(a: Value, key: Key) -> ArrayValue:
     return z
 
 
-INDEXING = Movement(get, embed)
-EMBEDDING = Movement(embed, lambda z_bar, _, shape, key: z_bar[key])
+INDEXING = Movement(get, put_in_zeros)
+EMBEDDING = Movement(put_in_zeros, lambda z_bar, _, shape, key: z_bar[key])
 CLEARING = Movement(clear, lambda z_bar, _, key: clear(z_bar, key))
 
 
 # ---- transposes of NumPy's functions ---------------------------------------------------------------------------------
-def permute_back(z_bar: Value, shape: Any, axes: Option = None) -> Value:
+def _permute_back(z_bar: Value, shape: Any, axes: Option = None) -> Value:
     return np.transpose(z_bar, None if axes is None else _inverse(tuple(axes)))
 
 
-def swap_back(z_bar: Value, shape: Any, one: int, other: int) -> Value:
+def _swap_back(z_bar: Value, shape: Any, one: int, other: int) -> Value:
     return np.swapaxes(z_bar, one, other)
 
 
-def swap_last(z_bar: Value, shape: Any) -> Value:
+def _swap_last(z_bar: Value, shape: Any) -> Value:
     return np.swapaxes(z_bar, -1, -2)
 
 
-def move_back(z_bar: Value, shape: Any, source: Option, destination: Option) -> Value:
+def _move_back(z_bar: Value, shape: Any, source: Option, destination: Option) -> Value:
     return np.moveaxis(z_bar, destination, source)
 
 
-def reshape_back(z_bar: Value, shape: Any, new: Option = None, order: str = "C", **more: Option) -> Value:
+def _reshape_back(z_bar: Value, shape: Any, new: Option = None, order: Any = "C", **more: Option) -> Value:
     return np.reshape(z_bar, shape) if order == "C" else np.reshape(z_bar, shape, order=order)
 
 
-def ravel_back(z_bar: Value, shape: Any, order: str = "C") -> Value:
+def _ravel_back(z_bar: Value, shape: Any, order: Any = "C") -> Value:
     return np.reshape(z_bar, shape) if order == "C" else np.reshape(z_bar, shape, order=order)
 
 
-def give_axes(z_bar: Value, shape: Any, axis: Option = None) -> Value:
+def _give_axes(z_bar: Value, shape: Any, axis: Option = None) -> Value:
     return np.reshape(z_bar, shape)
 
 
-def fold_back(z_bar: Value, shape: Any, new: Option, **more: Option) -> Value:
+def _fold_back(z_bar: Value, shape: Any, new: Option, **more: Option) -> Value:
     return fold(z_bar, shape)
 
 
-def flip_back(z_bar: Value, shape: Any, axis: Option = None) -> Value:
+def _flip_back(z_bar: Value, shape: Any, axis: Option = None) -> Value:
     return np.flip(z_bar, axis)
 
 
-def roll_back(z_bar: Value, shape: Any, shift: Option, axis: Option = None) -> Value:
+def _roll_back(z_bar: Value, shape: Any, shift: Option, axis: Option = None) -> Value:
     back = tuple(-s for s in shift) if isinstance(shift, tuple) else -shift
     return np.roll(z_bar, back, axis)
 
 
-def tile_back(z_bar: Value, shape: Any, reps: Option) -> Value:
+def _tile_back(z_bar: Value, shape: Any, reps: Option) -> Value:
     counts = (reps,) if isinstance(reps, int) else tuple(reps)
     n = max(len(counts), len(shape))
     counts, lengths = (1,) * (n - len(counts)) + counts, (1,) * (n - len(shape)) + tuple(shape)
@@ -104,22 +104,22 @@ def tile_back(z_bar: Value, shape: Any, reps: Option) -> Value:
     return np.reshape(np.sum(np.reshape(z_bar, tuple(split)), axis=tuple(range(0, 2 * n, 2))), shape)
 
 
-def repeat_back(z_bar: Value, shape: Any, repeats: int, axis: int | None = None) -> Value:
+def _repeat_back(z_bar: Value, shape: Any, repeats: int, axis: int | None = None) -> Value:
     if axis is None:
         return np.reshape(np.sum(np.reshape(z_bar, (math.prod(shape), repeats)), axis=1), shape)
     k = axis % len(shape)
     return np.sum(np.reshape(z_bar, (*shape[: k + 1], repeats, *shape[k + 1 :])), axis=k + 1)
 
 
-def tril_back(z_bar: Value, shape: Any, k: int = 0) -> Value:
+def _tril_back(z_bar: Value, shape: Any, k: int = 0) -> Value:
     return np.tril(z_bar, k)
 
 
-def triu_back(z_bar: Value, shape: Any, k: int = 0) -> Value:
+def _triu_back(z_bar: Value, shape: Any, k: int = 0) -> Value:
     return np.triu(z_bar, k)
 
 
-def put_along_axis(z_bar: Value, shape: Any, indices: ArrayValue, axis: int = -1) -> Value:
+def _put_along_axis(z_bar: Value, shape: Any, indices: ArrayValue, axis: int = -1) -> Value:
     k = axis % len(shape)
     places = np.expand_dims(indices, k + 1) == np.reshape(
         np.arange(shape[k]), (*(1,) * (k + 1), shape[k], *(1,) * (len(shape) - k - 1))
@@ -128,11 +128,11 @@ def put_along_axis(z_bar: Value, shape: Any, indices: ArrayValue, axis: int = -1
 
 
 TRANSPOSES: dict[Any, Function] = {
-    np.transpose: permute_back, np.matrix_transpose: swap_last, np.linalg.matrix_transpose: swap_last,
-    np.swapaxes: swap_back, np.moveaxis: move_back, np.reshape: reshape_back, np.ravel: ravel_back,
-    np.squeeze: give_axes, np.expand_dims: give_axes, np.broadcast_to: fold_back, np.flip: flip_back,
-    np.roll: roll_back, np.tile: tile_back, np.repeat: repeat_back, np.tril: tril_back, np.triu: triu_back,
-    np.take_along_axis: put_along_axis,
+    np.transpose: _permute_back, np.matrix_transpose: _swap_last, np.linalg.matrix_transpose: _swap_last,
+    np.swapaxes: _swap_back, np.moveaxis: _move_back, np.reshape: _reshape_back, np.ravel: _ravel_back,
+    np.squeeze: _give_axes, np.expand_dims: _give_axes, np.broadcast_to: _fold_back, np.flip: _flip_back,
+    np.roll: _roll_back, np.tile: _tile_back, np.repeat: _repeat_back, np.tril: _tril_back, np.triu: _triu_back,
+    np.take_along_axis: _put_along_axis,
 }  # fmt: skip
 MOVEMENTS = {function: Movement(function, transpose) for function, transpose in TRANSPOSES.items()}
 

@@ -1,7 +1,7 @@
 """NumPy's functions, written with those of the array API standard, where the standard has other names or meanings.
 
-A name ends with an underscore. `xp` is the namespace of a library and `library` its description: they are bound in the
-copies that `contad.engines.arrays.libraries` makes. What is not here has the same name and meaning in both.
+A name begins with an underscore. `xp` is the namespace of a library and `library` its description: they are bound in
+the copies that `contad.engines.arrays.libraries` makes. What is not here has the same name and meaning in both.
 """
 
 import builtins
@@ -33,412 +33,412 @@ def _new(dtype: Option) -> dict[str, Any]:
     return made if library.device is None else made | {"device": library.device}
 
 
-def zeros_(shape: Option, dtype: Option = None) -> ArrayValue:
+def _zeros(shape: Option, dtype: Option = None) -> ArrayValue:
     return xp.zeros(shape, **_new(dtype))
 
 
-def ones_(shape: Option, dtype: Option = None) -> ArrayValue:
+def _ones(shape: Option, dtype: Option = None) -> ArrayValue:
     return xp.ones(shape, **_new(dtype))
 
 
-def empty_(shape: Option, dtype: Option = None) -> ArrayValue:
+def _empty(shape: Option, dtype: Option = None) -> ArrayValue:
     return xp.zeros(shape, **_new(dtype))
 
 
-def full_(shape: Option, value: Value, dtype: Option = None) -> ArrayValue:
+def _full(shape: Option, value: Value, dtype: Option = None) -> ArrayValue:
     if isinstance(value, (float, int)):
         return xp.full(shape, value, **_new(dtype))
     return np.broadcast_to(value, shape)
 
 
-def eye_(n: int, m: Option = None, k: int = 0, dtype: Option = None) -> ArrayValue:
+def _eye(n: int, m: Option = None, k: int = 0, dtype: Option = None) -> ArrayValue:
     if library.name == "dask":
         columns = np.arange(n if m is None else m)[None, :]
         return np.where(np.arange(n)[:, None] + k == columns, 1.0, 0.0)
     return xp.eye(n, m, k=k, **_new(dtype))
 
 
-def identity_(n: int, dtype: Option = None) -> ArrayValue:
-    return eye_(n, dtype=dtype)
+def _identity(n: int, dtype: Option = None) -> ArrayValue:
+    return _eye(n, dtype=dtype)
 
 
-def arange_(start: int, stop: Option = None, step: int = 1, dtype: Option = None) -> ArrayValue:
+def _arange(start: int, stop: Option = None, step: int = 1, dtype: Option = None) -> ArrayValue:
     made = _new(dtype or np.int64)
     return xp.arange(start, **made) if stop is None else xp.arange(start, stop, step, **made)
 
 
-def array_(x: Any, dtype: Option = None, copy: bool = True) -> ArrayValue:
-    return asarray_(x, dtype)
+def _array(x: Any, dtype: Option = None, copy: bool = True) -> ArrayValue:
+    return _asarray(x, dtype)
 
 
-def asarray_(x: Any, dtype: Option = None) -> ArrayValue:
+def _asarray(x: Any, dtype: Option = None) -> ArrayValue:
     if isinstance(x, library.kind):
         return x
     if isinstance(x, (list, tuple)) and builtins.any(isinstance(y, library.kind) for y in x):
-        return np.stack([asarray_(y) for y in x])
+        return np.stack([_asarray(y) for y in x])
     host = library.on_host(x)
     made = _new(dtype or (None if host.dtype.kind == "f" else host.dtype))
     return xp.asarray(host if library.name != "array_api_strict" else host.tolist(), **made)
 
 
-def zeros_like_(a: ArrayValue, dtype: Option = None, **more: Option) -> ArrayValue:
+def _zeros_like(a: ArrayValue, dtype: Option = None, **more: Option) -> ArrayValue:
     return xp.zeros_like(a, dtype=None if dtype is None else library.dtype_of(dtype))
 
 
-def ones_like_(a: ArrayValue, dtype: Option = None, **more: Option) -> ArrayValue:
+def _ones_like(a: ArrayValue, dtype: Option = None, **more: Option) -> ArrayValue:
     return xp.ones_like(a, dtype=None if dtype is None else library.dtype_of(dtype))
 
 
-def full_like_(a: ArrayValue, value: Value, dtype: Option = None, **more: Option) -> ArrayValue:
-    return full_(tuple(a.shape), value, dtype)
+def _full_like(a: ArrayValue, value: Value, dtype: Option = None, **more: Option) -> ArrayValue:
+    return _full(tuple(a.shape), value, dtype)
 
 
 def as_two(x: Value, y: Value) -> tuple[Any, Any]:
     """Two operands, at least one of which is an array, both as arrays: not all libraries take numbers beside them."""
     if isinstance(x, (float, int)):
-        return xp.asarray(x, dtype=y.dtype, **_placed()), y
+        return xp.asarray(x, dtype=y.dtype, **_place_options()), y
     if isinstance(y, (float, int)):
-        return x, xp.asarray(y, dtype=x.dtype, **_placed())
+        return x, xp.asarray(y, dtype=x.dtype, **_place_options())
     return x, y
 
 
-def _placed() -> dict[str, Any]:
+def _place_options() -> dict[str, Any]:
     return {} if library.device is None else {"device": library.device}
 
 
 # ---- shapes ----------------------------------------------------------------------------------------------------------
-def shape_(a: Value) -> tuple[int, ...]:
+def _shape(a: Value) -> tuple[int, ...]:
     return tuple(getattr(a, "shape", ()))
 
 
-def ndim_(a: Value) -> int:
+def _ndim(a: Value) -> int:
     return len(getattr(a, "shape", ()))
 
 
-def size_(a: Value, axis: int | None = None) -> int:
-    return math.prod(shape_(a)) if axis is None else shape_(a)[axis]
+def _size(a: Value, axis: int | None = None) -> int:
+    return math.prod(_shape(a)) if axis is None else _shape(a)[axis]
 
 
-def reshape_(a: Value, shape: Option, order: str = "C") -> ArrayValue:
+def _reshape(a: Value, shape: Option, order: str = "C") -> ArrayValue:
     whole = (shape,) if isinstance(shape, int) else tuple(shape)
     if isinstance(a, (float, int)):
-        a = full_((), a)
+        a = _full((), a)
     if order == "F":
         back = xp.reshape(xp.permute_dims(a, tuple(range(len(a.shape)))[::-1]), whole[::-1])
         return xp.permute_dims(back, tuple(range(len(whole)))[::-1])
     return xp.reshape(a, whole)
 
 
-def ravel_(a: ArrayValue, order: str = "C") -> ArrayValue:
-    return reshape_(a, (-1,), order)
+def _ravel(a: ArrayValue, order: str = "C") -> ArrayValue:
+    return _reshape(a, (-1,), order)
 
 
-def transpose_(a: ArrayValue, axes: Option = None) -> ArrayValue:
+def _transpose(a: ArrayValue, axes: Option = None) -> ArrayValue:
     n = len(a.shape)
     return xp.permute_dims(a, tuple(range(n))[::-1] if axes is None else tuple(k % n for k in axes))
 
 
-def matrix_transpose_(a: ArrayValue) -> ArrayValue:
-    return swapaxes_(a, -1, -2)
+def _matrix_transpose(a: ArrayValue) -> ArrayValue:
+    return _swapaxes(a, -1, -2)
 
 
-def swapaxes_(a: ArrayValue, one: int, other: int) -> ArrayValue:
+def _swapaxes(a: ArrayValue, one: int, other: int) -> ArrayValue:
     axes = [*range(len(a.shape))]
     axes[one], axes[other] = axes[other], axes[one]
     return xp.permute_dims(a, tuple(axes))
 
 
-def moveaxis_(a: ArrayValue, source: Option, destination: Option) -> ArrayValue:
+def _moveaxis(a: ArrayValue, source: Option, destination: Option) -> ArrayValue:
     return xp.moveaxis(a, source, destination)
 
 
-def expand_dims_(a: ArrayValue, axis: Option) -> ArrayValue:
+def _expand_dims(a: ArrayValue, axis: Option) -> ArrayValue:
     axes = (axis,) if isinstance(axis, int) else axis
     for k in sorted(k % (len(a.shape) + len(axes)) for k in axes):
         a = xp.expand_dims(a, axis=k)
     return a
 
 
-def squeeze_(a: ArrayValue, axis: Option = None) -> ArrayValue:
+def _squeeze(a: ArrayValue, axis: Option = None) -> ArrayValue:
     axes = tuple(k for k, n in enumerate(a.shape) if n == 1) if axis is None else axis
     return xp.squeeze(a, axis=axes)
 
 
-def broadcast_to_(a: Value, shape: Option) -> ArrayValue:
+def _broadcast_to(a: Value, shape: Option) -> ArrayValue:
     if isinstance(a, (float, int)):
-        return full_(shape, a)
+        return _full(shape, a)
     return xp.broadcast_to(a, (shape,) if isinstance(shape, int) else tuple(shape))
 
 
-def broadcast_arrays_(*arrays: ArrayValue) -> Any:
-    return tuple(xp.broadcast_arrays(*map(asarray_, arrays)))
+def _broadcast_arrays(*arrays: ArrayValue) -> Any:
+    return tuple(xp.broadcast_arrays(*map(_asarray, arrays)))
 
 
-def flip_(a: ArrayValue, axis: Option = None) -> ArrayValue:
+def _flip(a: ArrayValue, axis: Option = None) -> ArrayValue:
     return xp.flip(a, axis=axis)
 
 
-def roll_(a: ArrayValue, shift: Option, axis: Option = None) -> ArrayValue:
+def _roll(a: ArrayValue, shift: Option, axis: Option = None) -> ArrayValue:
     return xp.roll(a, shift, axis=axis)
 
 
-def tile_(a: ArrayValue, reps: Option) -> ArrayValue:
+def _tile(a: ArrayValue, reps: Option) -> ArrayValue:
     return xp.tile(a, (reps,) if isinstance(reps, int) else tuple(reps))
 
 
-def repeat_(a: ArrayValue, repeats: Option, axis: Option = None) -> ArrayValue:
-    return xp.repeat(ravel_(a) if axis is None else a, repeats, axis=0 if axis is None else axis)
+def _repeat(a: ArrayValue, repeats: Option, axis: Option = None) -> ArrayValue:
+    return xp.repeat(_ravel(a) if axis is None else a, repeats, axis=0 if axis is None else axis)
 
 
-def concatenate_(arrays: Any, axis: int | None = 0) -> ArrayValue:
+def _concatenate(arrays: Any, axis: int | None = 0) -> ArrayValue:
     return xp.concat([*arrays], axis=axis)
 
 
-def stack_(arrays: Any, axis: int = 0) -> ArrayValue:
+def _stack(arrays: Any, axis: int = 0) -> ArrayValue:
     return xp.stack([*arrays], axis=axis)
 
 
-def diagonal_(a: ArrayValue, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ArrayValue:
-    return xp.linalg.diagonal(moveaxis_(a, (axis1, axis2), (-2, -1)), offset=offset)
+def _diagonal(a: ArrayValue, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ArrayValue:
+    return xp.linalg.diagonal(_moveaxis(a, (axis1, axis2), (-2, -1)), offset=offset)
 
 
-def trace_(a: ArrayValue, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ArrayValue:
-    return sum_(diagonal_(a, offset, axis1, axis2), -1)
+def _trace(a: ArrayValue, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ArrayValue:
+    return _sum(_diagonal(a, offset, axis1, axis2), -1)
 
 
-def diag_(a: ArrayValue, k: int = 0) -> ArrayValue:
+def _diag(a: ArrayValue, k: int = 0) -> ArrayValue:
     if len(a.shape) == 2:
-        return diagonal_(a, k)
+        return _diagonal(a, k)
     n = a.shape[0] + abs(k)
-    rows = arange_(n)[:, None] + k == arange_(n)[None, :]
-    filled = xp.concat([zeros_((max(k, 0),), a.dtype), a, zeros_((max(-k, 0),), a.dtype)])
-    return where_(rows, filled[None, :], 0.0)
+    rows = _arange(n)[:, None] + k == _arange(n)[None, :]
+    filled = xp.concat([_zeros((max(k, 0),), a.dtype), a, _zeros((max(-k, 0),), a.dtype)])
+    return _where(rows, filled[None, :], 0.0)
 
 
-def tril_(a: ArrayValue, k: int = 0) -> ArrayValue:
+def _tril(a: ArrayValue, k: int = 0) -> ArrayValue:
     return xp.tril(a, k=k)
 
 
-def triu_(a: ArrayValue, k: int = 0) -> ArrayValue:
+def _triu(a: ArrayValue, k: int = 0) -> ArrayValue:
     return xp.triu(a, k=k)
 
 
-def take_(a: ArrayValue, indices: Option, axis: int | None = None) -> ArrayValue:
-    a, axis = (ravel_(a), 0) if axis is None else (a, axis % len(a.shape))
-    chosen = asarray_(indices)
-    found = xp.take(a, ravel_(chosen), axis=axis)
+def _take(a: ArrayValue, indices: Option, axis: int | None = None) -> ArrayValue:
+    a, axis = (_ravel(a), 0) if axis is None else (a, axis % len(a.shape))
+    chosen = _asarray(indices)
+    found = xp.take(a, _ravel(chosen), axis=axis)
     return xp.reshape(found, (*a.shape[:axis], *chosen.shape, *a.shape[axis + 1 :]))
 
 
-def take_along_axis_(a: ArrayValue, indices: ArrayValue, axis: int = -1) -> ArrayValue:
+def _take_along_axis(a: ArrayValue, indices: ArrayValue, axis: int = -1) -> ArrayValue:
     if library.name in ("dask", "sparse"):
         k = axis % len(a.shape)
         places = np.arange(a.shape[k])[(None,) * (k + 1) + (slice(None),) + (None,) * (len(a.shape) - k - 1)]
         chosen = np.expand_dims(indices, k + 1) == places
         return np.sum(np.where(chosen, np.expand_dims(a, k), 0.0), axis=k + 1)
-    return xp.take_along_axis(a, asarray_(indices), axis=axis)
+    return xp.take_along_axis(a, _asarray(indices), axis=axis)
 
 
 # ---- elements --------------------------------------------------------------------------------------------------------
-def where_(condition: ArrayValue, x: Value, y: Value) -> ArrayValue:
+def _where(condition: ArrayValue, x: Value, y: Value) -> ArrayValue:
     if isinstance(x, (float, int)) and isinstance(y, (float, int)):
-        x = full_((), x)
+        x = _full((), x)
     if "bool" not in str(getattr(condition, "dtype", "bool")):
         condition = condition != 0.0
     return xp.where(condition, *as_two(x, y))
 
 
-def maximum_(x: Value, y: Value) -> ArrayValue:
+def _maximum(x: Value, y: Value) -> ArrayValue:
     return xp.maximum(*as_two(x, y))
 
 
-def minimum_(x: Value, y: Value) -> ArrayValue:
+def _minimum(x: Value, y: Value) -> ArrayValue:
     return xp.minimum(*as_two(x, y))
 
 
-def fmax_(x: Value, y: Value) -> ArrayValue:
+def _fmax(x: Value, y: Value) -> ArrayValue:
     x, y = as_two(x, y)
     return xp.where(xp.isnan(x), y, xp.where(xp.isnan(y), x, xp.maximum(x, y)))
 
 
-def fmin_(x: Value, y: Value) -> ArrayValue:
+def _fmin(x: Value, y: Value) -> ArrayValue:
     x, y = as_two(x, y)
     return xp.where(xp.isnan(x), y, xp.where(xp.isnan(y), x, xp.minimum(x, y)))
 
 
-def add_(x: Value, y: Value) -> ArrayValue:
+def _add(x: Value, y: Value) -> ArrayValue:
     return x + y
 
 
-def subtract_(x: Value, y: Value) -> ArrayValue:
+def _subtract(x: Value, y: Value) -> ArrayValue:
     return x - y
 
 
-def multiply_(x: Value, y: Value) -> ArrayValue:
+def _multiply(x: Value, y: Value) -> ArrayValue:
     return x * y
 
 
-def divide_(x: Value, y: Value) -> ArrayValue:
+def _divide(x: Value, y: Value) -> ArrayValue:
     return x / y
 
 
-def true_divide_(x: Value, y: Value) -> ArrayValue:
+def _true_divide(x: Value, y: Value) -> ArrayValue:
     return x / y
 
 
-def power_(x: Value, y: Value) -> ArrayValue:
+def _power(x: Value, y: Value) -> ArrayValue:
     return xp.pow(*as_two(x, y))
 
 
-def floor_divide_(x: Value, y: Value) -> ArrayValue:
+def _floor_divide(x: Value, y: Value) -> ArrayValue:
     return x // y
 
 
-def remainder_(x: Value, y: Value) -> ArrayValue:
+def _remainder(x: Value, y: Value) -> ArrayValue:
     return x % y
 
 
-def negative_(x: Value) -> ArrayValue:
+def _negative(x: Value) -> ArrayValue:
     return -x
 
 
-def arctan2_(x: Value, y: Value) -> ArrayValue:
+def _arctan2(x: Value, y: Value) -> ArrayValue:
     return xp.atan2(*as_two(x, y))
 
 
-def hypot_(x: Value, y: Value) -> ArrayValue:
+def _hypot(x: Value, y: Value) -> ArrayValue:
     return xp.hypot(*as_two(x, y))
 
 
-def copysign_(x: Value, y: Value) -> ArrayValue:
+def _copysign(x: Value, y: Value) -> ArrayValue:
     return xp.copysign(*as_two(x, y))
 
 
-def logaddexp_(x: Value, y: Value) -> ArrayValue:
+def _logaddexp(x: Value, y: Value) -> ArrayValue:
     return xp.logaddexp(*as_two(x, y))
 
 
-def logaddexp2_(x: Value, y: Value) -> ArrayValue:
+def _logaddexp2(x: Value, y: Value) -> ArrayValue:
     return xp.logaddexp(*(v * math.log(2.0) for v in as_two(x, y))) / math.log(2.0)
 
 
-def fmod_(x: Value, y: Value) -> ArrayValue:
+def _fmod(x: Value, y: Value) -> ArrayValue:
     x, y = as_two(x, y)
     return xp.copysign(xp.remainder(xp.abs(x), xp.abs(y)), x)
 
 
-def exp2_(x: ArrayValue) -> ArrayValue:
-    return power_(2.0, x)
+def _exp2(x: ArrayValue) -> ArrayValue:
+    return _power(2.0, x)
 
 
-def cbrt_(x: ArrayValue) -> ArrayValue:
-    return xp.copysign(power_(xp.abs(x), 1.0 / 3.0), x)
+def _cbrt(x: ArrayValue) -> ArrayValue:
+    return xp.copysign(_power(xp.abs(x), 1.0 / 3.0), x)
 
 
-def reciprocal_(x: ArrayValue) -> ArrayValue:
+def _reciprocal(x: ArrayValue) -> ArrayValue:
     return 1.0 / x
 
 
-def square_(x: ArrayValue) -> ArrayValue:
+def _square(x: ArrayValue) -> ArrayValue:
     return x * x
 
 
-def fabs_(x: ArrayValue) -> ArrayValue:
+def _fabs(x: ArrayValue) -> ArrayValue:
     return xp.abs(x)
 
 
-def deg2rad_(x: ArrayValue) -> ArrayValue:
+def _deg2rad(x: ArrayValue) -> ArrayValue:
     return x * (math.pi / 180.0)
 
 
-def rad2deg_(x: ArrayValue) -> ArrayValue:
+def _rad2deg(x: ArrayValue) -> ArrayValue:
     return x * (180.0 / math.pi)
 
 
-radians_, degrees_ = deg2rad_, rad2deg_
+_radians, _degrees = _deg2rad, _rad2deg
 
 
-def sinc_(x: ArrayValue) -> ArrayValue:
+def _sinc(x: ArrayValue) -> ArrayValue:
     t = math.pi * x
     at_zero = t == 0.0
-    return where_(at_zero, 1.0, xp.sin(t) / where_(at_zero, 1.0, t))
+    return _where(at_zero, 1.0, xp.sin(t) / _where(at_zero, 1.0, t))
 
 
-def clip_(a: ArrayValue, low: Value = None, high: Value = None) -> ArrayValue:
+def _clip(a: ArrayValue, low: Value = None, high: Value = None) -> ArrayValue:
     return xp.clip(a, low, high)
 
 
 # ---- reductions ------------------------------------------------------------------------------------------------------
-def sum_(a: Value, axis: Option = None, dtype: Option = None, keepdims: bool = False) -> ArrayValue:
+def _sum(a: Value, axis: Option = None, dtype: Option = None, keepdims: bool = False) -> ArrayValue:
     if "bool" in str(getattr(a, "dtype", "")):
         a = xp.astype(a, library.dtype_of(np.int64))
     return xp.sum(a, axis=axis, dtype=getattr(a, "dtype", None) if dtype is None else dtype, keepdims=keepdims)
 
 
-def prod_(a: Value, axis: Option = None, keepdims: bool = False) -> ArrayValue:
+def _prod(a: Value, axis: Option = None, keepdims: bool = False) -> ArrayValue:
     return xp.prod(a, axis=axis, keepdims=keepdims) if hasattr(a, "dtype") else math.prod(a)
 
 
-def mean_(a: ArrayValue, axis: Option = None, keepdims: bool = False) -> ArrayValue:
+def _mean(a: ArrayValue, axis: Option = None, keepdims: bool = False) -> ArrayValue:
     return xp.mean(a, axis=axis, keepdims=keepdims)
 
 
-def var_(a: ArrayValue, axis: Option = None, ddof: float = 0, keepdims: bool = False) -> ArrayValue:
+def _var(a: ArrayValue, axis: Option = None, ddof: float = 0, keepdims: bool = False) -> ArrayValue:
     return xp.var(a, axis=axis, correction=ddof, keepdims=keepdims)
 
 
-def std_(a: ArrayValue, axis: Option = None, ddof: float = 0, keepdims: bool = False) -> ArrayValue:
+def _std(a: ArrayValue, axis: Option = None, ddof: float = 0, keepdims: bool = False) -> ArrayValue:
     return xp.std(a, axis=axis, correction=ddof, keepdims=keepdims)
 
 
-def max_(a: Value, axis: Option = None, keepdims: bool = False, initial: Option = None, where: Option = None) -> Value:
+def _max(a: Value, axis: Option = None, keepdims: bool = False, initial: Option = None, where: Option = None) -> Value:
     if where is not None:
-        a = where_(where, a, initial)
+        a = _where(where, a, initial)
     if initial is not None and math.prod(a.shape) == 0:
-        return full_((), initial)
+        return _full((), initial)
     return xp.max(a, axis=axis, keepdims=keepdims)
 
 
-def min_(a: ArrayValue, axis: Option = None, keepdims: bool = False) -> ArrayValue:
+def _min(a: ArrayValue, axis: Option = None, keepdims: bool = False) -> ArrayValue:
     return xp.min(a, axis=axis, keepdims=keepdims)
 
 
-def all_(a: ArrayValue, axis: Option = None, keepdims: bool = False) -> ArrayValue:
+def _all(a: ArrayValue, axis: Option = None, keepdims: bool = False) -> ArrayValue:
     return xp.all(a, axis=axis, keepdims=keepdims)
 
 
-def any_(a: ArrayValue, axis: Option = None, keepdims: bool = False) -> ArrayValue:
+def _any(a: ArrayValue, axis: Option = None, keepdims: bool = False) -> ArrayValue:
     return xp.any(a, axis=axis, keepdims=keepdims)
 
 
-def argmax_(a: ArrayValue, axis: Option = None) -> ArrayValue:
+def _argmax(a: ArrayValue, axis: Option = None) -> ArrayValue:
     return xp.argmax(a, axis=axis)
 
 
-def argmin_(a: ArrayValue, axis: Option = None) -> ArrayValue:
+def _argmin(a: ArrayValue, axis: Option = None) -> ArrayValue:
     return xp.argmin(a, axis=axis)
 
 
-def argsort_(
+def _argsort(
     a: ArrayValue, axis: int = -1, kind: Option = None, order: Option = None, *, stable: Option = None
 ) -> Value:
     return xp.argsort(a, axis=axis, stable=True)
 
 
-def sort_(a: ArrayValue, axis: int = -1, kind: Option = None, order: Option = None, *, stable: Option = None) -> Value:
+def _sort(a: ArrayValue, axis: int = -1, kind: Option = None, order: Option = None, *, stable: Option = None) -> Value:
     return xp.sort(a, axis=axis, stable=True)
 
 
-def cumsum_(a: ArrayValue, axis: Option = None) -> ArrayValue:
-    return xp.cumulative_sum(ravel_(a) if axis is None else a, axis=0 if axis is None else axis)
+def _cumsum(a: ArrayValue, axis: Option = None) -> ArrayValue:
+    return xp.cumulative_sum(_ravel(a) if axis is None else a, axis=0 if axis is None else axis)
 
 
-def cumprod_(a: ArrayValue, axis: Option = None) -> ArrayValue:
-    return xp.cumulative_prod(ravel_(a) if axis is None else a, axis=0 if axis is None else axis)
+def _cumprod(a: ArrayValue, axis: Option = None) -> ArrayValue:
+    return xp.cumulative_prod(_ravel(a) if axis is None else a, axis=0 if axis is None else axis)
 
 
 # ---- what is done instead of looking at values -----------------------------------------------------------------------
-def masked(d: Value, p: Value) -> Value:
+def multiply_masking(d: Value, p: Value) -> Value:
     """d p, in which a zero d masks a partial that is not finite; no value is read."""
     if isinstance(p, (float, int)):
         return d * p if math.isfinite(p) else np.where(d == 0.0, 0.0, d * p)
@@ -449,7 +449,7 @@ def masked(d: Value, p: Value) -> Value:
     return np.where(d == 0.0, 0.0, d * p)
 
 
-def routed(d: Value, p: Value) -> Value:
+def multiply_routing(d: Value, p: Value) -> Value:
     """d p, in which a zero partial passes nothing on; no value is read."""
     return np.where(p == 0.0, 0.0, d * p) if hasattr(p, "shape") else d * p if p else d * 0.0
 
@@ -504,7 +504,7 @@ def recurrence(a: ArrayValue, b: ArrayValue, *, axis: int = -1) -> ArrayValue:
     slopes, rows = np.moveaxis(a, axis, 0), np.moveaxis(b, axis, 0)
     found = [rows[0, ...]]
     for i in range(1, np.shape(rows)[0]):
-        found.append(masked(found[-1], slopes[i, ...]) + rows[i, ...])
+        found.append(multiply_masking(found[-1], slopes[i, ...]) + rows[i, ...])
     return np.stack(found, axis=axis)
 
 
@@ -528,7 +528,7 @@ def is_writable() -> bool:
     return library.name not in ("jax", "sparse") and (library.is_numpy or hasattr(library.kind, "__setitem__"))
 
 
-def embed(z_bar: ArrayValue, shape: tuple[int, ...], key: Key) -> ArrayValue:
+def add_to_zeros(z_bar: ArrayValue, shape: tuple[int, ...], key: Key) -> ArrayValue:
     """Zeros of a shape, to which z_bar is added at an index: the transpose of indexing."""
     if library.name == "sparse":
         data, where = library.nonzero_elements(z_bar)
@@ -537,9 +537,9 @@ def embed(z_bar: ArrayValue, shape: tuple[int, ...], key: Key) -> ArrayValue:
     if any(k is None for k in keys):  # new axes, which assignments of some libraries do not take
         keys = tuple(k for k in keys if k is not None)
         whole = np.zeros(shape, getattr(z_bar, "dtype", None))
-        return embed(np.reshape(z_bar, np.shape(whole[keys or ...])), shape, keys or ...)
+        return add_to_zeros(np.reshape(z_bar, np.shape(whole[keys or ...])), shape, keys or ...)
     advanced = [k for k in keys if hasattr(k, "shape") and len(k.shape)]
-    zeros = np.zeros(shape, getattr(z_bar, "dtype", None))
+    zeros: Any = np.zeros(shape, getattr(z_bar, "dtype", None))
     if library.name == "jax":
         return zeros.at[key].add(z_bar)
     if not advanced or "bool" in str(advanced[0].dtype):
@@ -569,20 +569,20 @@ def adopt(x: ArrayValue) -> ArrayValue:
     return library.from_elements(data, where, tuple(x.shape))
 
 
-def einsum_(subscripts: str, *operands: ArrayValue, optimize: Option = None) -> ArrayValue:
+def _einsum(subscripts: str, *operands: ArrayValue, optimize: Option = None) -> ArrayValue:
     return xp.einsum(subscripts, *operands)
 
 
-def linalg_eigh_(a: ArrayValue, UPLO: str = "L") -> Any:
+def _linalg_eigh(a: ArrayValue, UPLO: str = "L") -> Any:
     return xp.linalg.eigh(a)
 
 
-def linalg_cholesky_(a: ArrayValue, *, upper: bool = False) -> ArrayValue:
+def _linalg_cholesky(a: ArrayValue, *, upper: bool = False) -> ArrayValue:
     return xp.linalg.cholesky(a, upper=upper)
 
 
 # ---- linear algebra --------------------------------------------------------------------------------------------------
-def linalg_norm_(x: ArrayValue, ord: Option = None, axis: Option = None, keepdims: bool = False) -> ArrayValue:
+def _linalg_norm(x: ArrayValue, ord: Option = None, axis: Option = None, keepdims: bool = False) -> ArrayValue:
     if ord is None and axis is None:
         return xp.sqrt(xp.sum(x * x, keepdims=keepdims))
     if isinstance(axis, tuple) or (axis is None and len(x.shape) == 2):

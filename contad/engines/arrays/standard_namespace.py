@@ -45,9 +45,9 @@ class StandardNamespace:
         elif name in WRITTEN and self._module is np:
             found = self._either(WRITTEN[name], name)
         else:
-            numpy_function = getattr(self._module, name, None)
+            numpy_function: Any = getattr(self._module, name, None)
             is_function = callable(numpy_function) and not isinstance(numpy_function, type)
-            found = self._either(_translated(numpy_function), name) if is_function else getattr(self._native, name)
+            found = self._either(_translate(numpy_function), name) if is_function else getattr(self._native, name)
         setattr(self, name, found)
         return found
 
@@ -69,7 +69,7 @@ class StandardNamespace:
         return call
 
 
-def _translated(function: Function) -> Function:
+def _translate(function: Function) -> Function:
     """NumPy's function with the standard's options."""
 
     def call(*args: Value, **options: Options) -> Any:

@@ -103,7 +103,8 @@ def _zeros_of(active: Active | ActivePair) -> Callable[..., Any]:
     return found
 
 
-zeros_of = {kind: _zeros_of(kind) for kind in (VARIABLE, DUAL, *COMPLEX_OF.values())}
+_KINDS: tuple[Any, ...] = (VARIABLE, DUAL, *COMPLEX_OF.values())
+zeros_of: dict[Any, Callable[..., Any]] = {kind: _zeros_of(kind) for kind in _KINDS}
 _zero_duals, _zero_dual_pairs = zeros_of[DUAL], zeros_of[COMPLEX_OF[DUAL]]
 
 

@@ -16,7 +16,7 @@ from contad.compile.emitting import cgutils, impl_ret_borrowed, ir, make_array, 
 from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload, add_overload_attribute, add_overload_method
 from contad.engines.tape.arrays import ActiveArray, carries, zeros_of
-from contad.engines.tape.complex_numbers import is_complex, join
+from contad.engines.tape.pairs_of_variables import is_complex, join
 from contad.engines.tape.variables import ActivePair
 
 _OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -29,6 +29,8 @@ def meets_arrays(*kinds: Any) -> bool:
 
 # ---- parts, as views -------------------------------------------------------------------------------------------------
 def _view(place: int) -> Callable[..., Any]:
+    """The function that views the parts at a place of the elements."""
+
     @intrinsic
     def part(typingctx, z):  # type: ignore[no-untyped-def]
         """The parts of the elements at a place, in the memory of the array."""
@@ -132,6 +134,7 @@ def _solve(a: Any, b: Any) -> Any:
     zeros = zeros_of[next(getattr(x.dtype, "part", x.dtype) for x in (a, b) if carries(x))]
 
     def implementation(a: Any, b: Any) -> Any:
+        """The solution, in complex numbers."""
         n = len(a)
         if a.shape[1] != n:
             raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square.")

@@ -28,8 +28,8 @@ from contad.engines.tape.active_numbers import (
     require_pair,
 )
 from contad.engines.tape.arrays import VARIABLE_BYTES, ActiveArray, carries, is_active_array
-from contad.engines.tape.complex_numbers import is_complex
 from contad.engines.tape.new_arrays import replacements
+from contad.engines.tape.pairs_of_variables import is_complex
 from contad.engines.tape.rebuild import Rebuilt
 from contad.engines.tape.refusals import refusal, require_settled
 from contad.engines.tape.variables import COMPLEX_OF, DUAL, VARIABLE, Active, ActivePair
@@ -224,6 +224,7 @@ class TapeRecipe:
         """Statements of forward mode: duals through the function, without an arena."""
 
         def tangent(leaf: Leaf) -> str:
+            """The expression for the tangent of a leaf of the result."""
             if is_complex(leaf.type):
                 real = types.float64
                 if carries(leaf.type):
@@ -288,6 +289,7 @@ class TapeRecipe:
         for k in request.argnums:
 
             def gradient(leaf: Leaf) -> str:
+                """The expression for the gradient by a leaf."""
                 nonlocal j
                 j += 1
                 lines.append(f"    c{j} = c{j - 1} + {_write_cells(leaf)}")

@@ -17,7 +17,7 @@ from contad.compile.overloads import add_overload, overload_by_text, stand_in
 from contad.compile.typing_rules import AbstractTemplate, infer_global, signature
 from contad.compiled_rules.elementwise_calls import PLAIN
 from contad.engines.tape.arrays import ActiveArray, carries, zeros_of
-from contad.engines.tape.complex_numbers import meets
+from contad.engines.tape.pairs_of_variables import meets
 from contad.engines.tape.variables import Active, ActivePair
 from contad.errors import UnsupportedError
 from contad.rules.body import ARITHMETIC, COMPARISONS

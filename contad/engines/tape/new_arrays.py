@@ -13,16 +13,16 @@ from contad.compile.overloads import stand_in
 from contad.compile.typing_rules import parse_dtype
 from contad.compiled_rules.callables import NESTED, axes_of, given_types, text_of_array
 from contad.engines.tape.arrays import is_active_array, zeros_of
-from contad.engines.tape.complex_numbers import is_complex, join
 from contad.engines.tape.conversions import complex128, float64
 from contad.engines.tape.elementwise_loops import UFUNCS
 from contad.engines.tape.operations import register
+from contad.engines.tape.pairs_of_variables import is_complex, join
 from contad.engines.tape.rebuild import Rebuilt
 from contad.engines.tape.variables import COMPLEX_OF, Active, ActivePair
 from contad.rules.compilable import ARRAY_FUNCTIONS, ArrayFunction, Compilable, is_in_bodies
 
 
-def _asked(dtype: Any) -> Any:
+def _find_dtype(dtype: Any) -> Any:
     """The type of elements that an argument dtype= asks for."""
     if isinstance(dtype, types.Function):
         return {float: types.float64, complex: types.complex128}.get(dtype.typing_key)
@@ -152,7 +152,7 @@ def _fill(plain: Any, rooms: Rooms, number: str) -> Callable[..., Any]:
         """The body for arguments of these types."""
         *filled, dtype = others
         if _is_given(dtype):
-            zeros = rooms.of(_asked(dtype))
+            zeros = rooms.of(_find_dtype(dtype))
         elif is_like:
             zeros = rooms.of_array(x)
         else:
@@ -204,7 +204,7 @@ def _array(rooms: Rooms) -> Callable[..., Any]:
                 return None
             first = (x for kind in (ActivePair, types.Complex, Active) for x in items if isinstance(x, kind))
             element, depth = next(first, items[0]), depth + 1
-        shape, asked = "", [_asked(dtype)] if _is_given(dtype) else []
+        shape, asked = "", [_find_dtype(dtype)] if _is_given(dtype) else []
         zeros = rooms.of_array(element) if isinstance(element, types.Array) else rooms.of(element, *asked)
         if asked and (rooms.of(*asked) is None or (is_complex(element) and not is_complex(asked[0]))):
             zeros = None

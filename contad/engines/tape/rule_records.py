@@ -25,8 +25,8 @@ from contad.compiled_rules.line_parts import PARTS
 from contad.compiled_rules.rules_of_parts import RuleOfParts, holomorphic_parts, is_complex, rule_of_parts
 from contad.engines.tape.arrays import is_active_array, values, zeros_of
 from contad.engines.tape.casts import plain_type
-from contad.engines.tape.complex_numbers import is_complex as is_complex_kind, join, meets
 from contad.engines.tape.packing import count_text, put_array, put_elements, put_lines, read_text, require_exact
+from contad.engines.tape.pairs_of_variables import is_complex as is_complex_kind, join, meets
 from contad.engines.tape.tape_array_records import (
     VALUE,
     add_to_operand,
@@ -39,7 +39,7 @@ from contad.engines.tape.tape_array_records import (
     values_at,
     write_elements,
 )
-from contad.engines.tape.variables import DUAL, VARIABLE, Active, ActivePair
+from contad.engines.tape.variables import COMPLEX_OF, DUAL, VARIABLE, Active, ActivePair
 from contad.errors import RuleError, UnsupportedError
 from contad.ops.logic import stop_gradient
 from contad.rules.compilable import Parts, WithParts
@@ -78,18 +78,17 @@ def _is_active(kind: Any) -> bool:
 def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> Any:
     """The lines of the call for arguments of these types, and the names in them; None if no argument is active."""
     active = [n for n, kind in enumerate(kinds) if _is_active(kind)]
-    pairs = [n for n, kind in enumerate(kinds) if isinstance(getattr(kind, "dtype", kind), ActivePair)]
+    pairs = [n for n, kind in enumerate(kinds) if _is_pair(kind)]
     if not active and not pairs:
         return None
-    numbers = tuple(map(plain_type, kinds))
-    if not isinstance(rule, RuleOfParts) and (pairs or is_complex(user_rules.saved_types(rule, parts, numbers)[0])):
-        return _call_of_parts(rule_of_parts(rule, numbers), user_rules.names_of(parts), kinds)
-    if any(kinds[n] == DUAL or getattr(kinds[n], "dtype", None) == DUAL for n in active):
+    if any(getattr(kinds[n], "dtype", kinds[n]) in (DUAL, COMPLEX_OF[DUAL]) for n in (*active, *pairs)):
         raise UnsupportedError(f"{rule.name}: it has no forward mode inside njit; differentiate it in reverse mode")
-    for n in active:
+    for n in (*active, *pairs):
         if n in parts.options:
             raise RuleError(f"{rule.name}: argument {n} is an option and must be a constant, got a variable")
     plain = tuple(map(_plain_type, kinds))
+    if not isinstance(rule, RuleOfParts) and (pairs or is_complex(user_rules.saved_types(rule, parts, plain)[0])):
+        return _call_of_parts(rule_of_parts(rule, plain), user_rules.names_of(parts), kinds)
     z, saved = user_rules.forward_types(rule, parts, plain)
     options = tuple(plain[n] for n in parts.options)
     for what, kind in (("what it saves", saved), *(("an option", kind) for kind in options)):
@@ -169,8 +168,14 @@ def _arrays(kinds: tuple[Any, ...], active: list[int]) -> list[int]:
     return [n for n in active if is_active_array(kinds[n])]
 
 
+def _is_pair(kind: Any) -> bool:
+    return isinstance(getattr(kind, "dtype", kind), ActivePair)
+
+
 def _plain_type(kind: Any) -> Any:
     """The type of an argument's value, with which the parts are called."""
+    if _is_pair(kind):
+        return plain_type(kind)
     if is_active_array(kind):
         return types.Array(types.float64, kind.ndim, "C")
     if isinstance(kind, Active):

@@ -13,9 +13,9 @@ from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload, add_overload_method
 from contad.compile.typing_rules import parse_dtype
 from contad.engines.tape.arrays import ActiveArray, carries, is_active_array, values, zeros_of
-from contad.engines.tape.complex_numbers import meets
 from contad.engines.tape.conversions import value
 from contad.engines.tape.elementwise_loops import UFUNCS
+from contad.engines.tape.pairs_of_variables import meets
 from contad.engines.tape.variables import COMPLEX_OF, Active, ActivePair
 
 _OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # other options follow the caller

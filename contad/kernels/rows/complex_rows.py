@@ -54,9 +54,9 @@ def complex_slogdet_value(a, b, real, imag, log):  # type: ignore[no-untyped-def
 
 
 @in_machine_code
-def complex_slogdet_adjoint(
+def complex_slogdet_adjoint(  # type: ignore[no-untyped-def]
     real_bar, imag_bar, log_bar, real, imag, log, a, b, a_bar, b_bar
-):  # type: ignore[no-untyped-def]
+):
     """By `pull_slogdet`."""
     bar, sign = _number(real_bar, imag_bar), _number(real, imag)
     _add(pull_slogdet(bar, log_bar[0, 0], sign, log[0, 0], _join(a, b)), a_bar, b_bar)
@@ -87,9 +87,9 @@ def complex_eig_value(a, b, w_real, w_imag, real, imag):  # type: ignore[no-unty
 
 
 @in_machine_code
-def complex_eig_adjoint(
+def complex_eig_adjoint(  # type: ignore[no-untyped-def]
     w_real_bar, w_imag_bar, real_bar, imag_bar, w_real, w_imag, real, imag, a_bar, b_bar
-):  # type: ignore[no-untyped-def]
+):
     """By `pull_eig`."""
     bar, w = _vector(w_real_bar, w_imag_bar), _vector(w_real, w_imag)
     _add(pull_eig(bar, _join(real_bar, imag_bar), w, _join(real, imag)), a_bar, b_bar)
@@ -106,9 +106,9 @@ def complex_svd_value(a, b, u_real, u_imag, s, real, imag):  # type: ignore[no-u
 
 
 @in_machine_code
-def complex_svd_adjoint(
+def complex_svd_adjoint(  # type: ignore[no-untyped-def]
     u_real_bar, u_imag_bar, s_bar, real_bar, imag_bar, u_real, u_imag, s, real, imag, a_bar, b_bar
-):  # type: ignore[no-untyped-def]
+):
     """By `pull_svd`."""
     u_bar, vh_bar = _join(u_real_bar, u_imag_bar), _join(real_bar, imag_bar)
     _add(pull_svd(u_bar, s_bar, vh_bar, _join(u_real, u_imag), s, _join(real, imag)), a_bar, b_bar)
@@ -123,9 +123,9 @@ def complex_qr_value(a, b, q_real, q_imag, real, imag):  # type: ignore[no-untyp
 
 
 @in_machine_code
-def complex_qr_adjoint(
+def complex_qr_adjoint(  # type: ignore[no-untyped-def]
     q_real_bar, q_imag_bar, real_bar, imag_bar, q_real, q_imag, real, imag, a, b, a_bar, b_bar
-):  # type: ignore[no-untyped-def]
+):
     """By `pull_qr`."""
     q_bar, r_bar = _join(q_real_bar, q_imag_bar), _join(real_bar, imag_bar)
     _add(pull_qr(q_bar, r_bar, _join(q_real, q_imag), _join(real, imag), _join(a, b)), a_bar, b_bar)

@@ -1,6 +1,7 @@
 """Stan's functions of functions, built on contad's solvers; `contad.stan` exports them."""
 
 import sys
+from types import ModuleType
 
 from contad.rules.compilable import name_in_njit
 
@@ -22,22 +23,41 @@ __all__ = [  # noqa: PLE0604  (names are added)
     *initial_values.__all__, *integrals.__all__, *laplace_approximations.__all__, *parallel_jobs.__all__,
 ]  # fmt: skip
 
-# by module, the names that it has for Numba functions
+
+def _compiled_functionals() -> ModuleType:
+    from contad.stan.functionals import compiled_functionals
+
+    return compiled_functionals
+
+
+def _compiled_integrals() -> ModuleType:
+    from contad.stan.functionals import compiled_integrals
+
+    return compiled_integrals
+
+
+def _compiled_mode_search() -> ModuleType:
+    from contad.stan.functionals import compiled_mode_search
+
+    return compiled_mode_search
+
+
+# the names that modules have for Numba functions
 _FORMS = {
-    "compiled_functionals": """solve_newton solve_newton_tol solve_powell solve_powell_tol algebra_solver
+    _compiled_functionals: """solve_newton solve_newton_tol solve_powell solve_powell_tol algebra_solver
         algebra_solver_newton ode_rk45 ode_rk45_tol ode_ckrk ode_ckrk_tol ode_adams ode_adams_tol ode_bdf ode_bdf_tol
-        ode_adjoint_tol_ctl reduce_sum reduce_sum_static map_rect hmm_latent""",
-    "compiled_integrals": "integrate_1d integrate_1d_double_exponential integrate_1d_gauss_kronrod",
-    "compiled_mode_search": " ".join(laplace_approximations.__all__),
+        reduce_sum reduce_sum_static map_rect hmm_latent""",
+    _compiled_integrals: "integrate_1d integrate_1d_double_exponential integrate_1d_gauss_kronrod",
+    _compiled_mode_search: " ".join(laplace_approximations.__all__),
 }
 name_in_njit(
-    sys.modules[__name__],
-    forms={name: f"{__name__}.{module}" for module, names in _FORMS.items() for name in names.split()},
+    sys.modules[__name__], forms={name: load for load, names in _FORMS.items() for name in names.split()}
 )
-for _home, _instead in (
-    (differential_algebraic, "solve for the algebraic variables, and call ode_bdf"),
-    (finite_differences, "call contad.grad(f)(x), or contad.hessian(f)(x)"),
-    (integrals, "nest integrate_1d"),
+for _home, _names, _instead in (
+    (initial_values, ["ode_adjoint_tol_ctl"], "call ode_adams, or ode_bdf for stiff equations"),
+    (differential_algebraic, differential_algebraic.__all__, "solve for the algebraic variables, and call ode_bdf"),
+    (finite_differences, finite_differences.__all__, "call contad.grad(f)(x), or contad.hessian(f)(x)"),
+    (integrals, integrals.__all__, "nest integrate_1d"),
 ):
-    for _name in _home.__all__:
+    for _name in _names:
         vars(_home)[_name].instead = _instead

@@ -39,7 +39,9 @@ def _make_root_finders(name: str) -> tuple[NumbaFunction, NumbaFunction]:
         return newton_system(f, y_init, args, max_num_steps)
 
     @njit(**OPTIONS)
-    def solve(f, y_init, theta, x_r, x_i, first=0.0, function_tolerance=1e-6, max_num_steps=200):  # type: ignore[no-untyped-def]
+    def solve(  # type: ignore[no-untyped-def]
+        f, y_init, theta, x_r, x_i, first=0.0, function_tolerance=1e-6, max_num_steps=200
+    ):
         if not (first >= 0.0 and function_tolerance >= 0.0 and max_num_steps >= 1):
             raise ValueError(wrong)
         return newton_system(f, y_init, (theta, x_r, x_i), max_num_steps)
@@ -47,9 +49,10 @@ def _make_root_finders(name: str) -> tuple[NumbaFunction, NumbaFunction]:
     return solve_tol, solve
 
 
-solve_newton_tol, solve_powell_tol = _make_root_finders("solve_newton_tol")[0], _make_root_finders("solve_powell_tol")[0]
-algebra_solver = _make_root_finders("algebra_solver")[1]
-algebra_solver_newton = _make_root_finders("algebra_solver_newton")[1]
+solve_newton_tol, _ = _make_root_finders("solve_newton_tol")
+solve_powell_tol, _ = _make_root_finders("solve_powell_tol")
+_, algebra_solver = _make_root_finders("algebra_solver")
+_, algebra_solver_newton = _make_root_finders("algebra_solver_newton")
 
 
 # ---- differential equations ------------------------------------------------------------------------------------------
@@ -79,7 +82,9 @@ def _make_solvers(name: str, solver: NumbaFunction, tolerance: float, steps: int
         return solve(f, y0, t0, ts, args, tolerance, tolerance, steps)
 
     @njit(**OPTIONS)
-    def with_tolerances(f, y0, t0, ts, relative_tolerance, absolute_tolerance, max_num_steps, *args):  # type: ignore[no-untyped-def]
+    def with_tolerances(  # type: ignore[no-untyped-def]
+        f, y0, t0, ts, relative_tolerance, absolute_tolerance, max_num_steps, *args
+    ):
         return solve_tol(f, y0, t0, ts, args, relative_tolerance, absolute_tolerance, max_num_steps)
 
     return plain, with_tolerances
@@ -89,25 +94,6 @@ ode_rk45, ode_rk45_tol = _make_solvers("ode_rk45", dopri5, 1e-6, 10**6)
 ode_ckrk, ode_ckrk_tol = _make_solvers("ode_ckrk", dopri5, 1e-6, 10**6)
 ode_adams, ode_adams_tol = _make_solvers("ode_adams", dopri5, 1e-10, 10**8)
 ode_bdf, ode_bdf_tol = _make_solvers("ode_bdf", sdirk4, 1e-10, 10**8)
-_solve_smooth, _solve_stiff = (_make_solver("ode_adjoint_tol_ctl", solver) for solver in (dopri5, sdirk4))
-
-
-@njit(**OPTIONS)
-def ode_adjoint_tol_ctl(  # type: ignore[no-untyped-def]
-    f, y0, t0, ts, relative_tolerance_forward, absolute_tolerance_forward, relative_tolerance_backward,
-    absolute_tolerance_backward, relative_tolerance_quadrature, absolute_tolerance_quadrature, max_num_steps,
-    num_steps_between_checkpoints, interpolation_polynomial, solver_forward, solver_backward, *args,
-):  # fmt: skip
-    """By the tolerances of the solution; the adjoint equation is that of its steps."""
-    atol = np.min(absolute_tolerance_forward + np.zeros(len(y0)))
-    found = np.zeros((len(ts), len(y0)))
-    if solver_forward == 1:
-        found[:] = _solve_smooth(f, y0, t0, ts, args, relative_tolerance_forward, atol, max_num_steps)
-    elif solver_forward == 2:
-        found[:] = _solve_stiff(f, y0, t0, ts, args, relative_tolerance_forward, atol, max_num_steps)
-    else:
-        raise ValueError("ode_adjoint_tol_ctl: solver_forward must be 1 (Adams) or 2 (BDF)")
-    return found
 
 
 # ---- sums and maps ---------------------------------------------------------------------------------------------------

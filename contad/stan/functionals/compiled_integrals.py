@@ -26,7 +26,9 @@ _WEIGHTS = np.array(
      0.10938715880229764, 0.12349197626206584, 0.13470921731147334, 0.14277593857706009, 0.1477391049013385,
      0.1494455540029169]
 )  # fmt: skip
-_GAUSS = np.array([0.06667134430868814, 0.1494513491505806, 0.21908636251598204, 0.26926671930999635, 0.29552422471475287])
+_GAUSS = np.array(
+    [0.06667134430868814, 0.1494513491505806, 0.21908636251598204, 0.26926671930999635, 0.29552422471475287]
+)
 
 
 # ---- limits ----------------------------------------------------------------------------------------------------------
@@ -71,7 +73,7 @@ def _add_nodes(f, a, b, known, level, odd, args):  # type: ignore[no-untyped-def
         x, xc, weight = _node(k * h, a, b)
         if not known:
             xc = math.nan
-        if (x == a or x == b) and not math.isfinite(stop_gradient(f(x, xc, *args))):
+        if not a < x < b and not math.isfinite(stop_gradient(f(x, xc, *args))):
             continue  # x is rounded to the end, and f does not use xc
         term = weight * f(x, xc, *args)
         total += term

@@ -7,12 +7,12 @@ the mode. Each step makes derivatives of one more order right, and there are eno
 import numpy as np
 
 from contad.compile.machine_code import njit
+from contad.distributions.faces import function_of_text
 from contad.ops.logic import stop_gradient
 from contad.ops.logistic import expit
-from contad.distributions.faces import function_of_text
 from contad.stan.densities import bernoulli_logit_lpmf, neg_binomial_2_log_lpmf, poisson_log_lpmf
-from contad.stan.functionals.compiled_functionals import OPTIONS
 from contad.stan.functionals import laplace_approximations
+from contad.stan.functionals.compiled_functionals import OPTIONS
 from contad.stan.functionals.laplace_approximations import ROOT_OF_EPSILON
 from contad.transforms.gradients import grad
 from contad.transforms.hessians import hvp
@@ -111,6 +111,16 @@ def _make_derivatives(find_terms: NumbaFunction) -> tuple[NumbaFunction, ...]:
     return slopes, curvature, _is_diagonal
 
 
+@njit(**OPTIONS)
+def _require_places(y, y_index, k):  # type: ignore[no-untyped-def]
+    """Refuse observations without the place of an element of theta."""
+    if len(y) != len(y_index):
+        raise ValueError("laplace: y_index must have as many elements as y")
+    for place in y_index:
+        if not 0 <= place < len(k):
+            raise ValueError("laplace: y_index must be a place of theta")
+
+
 # ---- the approximation -----------------------------------------------------------------------------------------------
 def _make(slopes: NumbaFunction, curvature: NumbaFunction, is_blocked: NumbaFunction) -> dict[str, NumbaFunction]:
     """The marginal likelihood and the draw, by derivatives of the log likelihood."""
@@ -132,7 +142,7 @@ def _make(slopes: NumbaFunction, curvature: NumbaFunction, is_blocked: NumbaFunc
                 raise ValueError("laplace: log_likelihood must have finite derivatives")
             if is_near:
                 if not is_blocked(f, theta, args, w):
-                    raise ValueError("laplace: hessian_block_size must be that of the Hessian's blocks of log_likelihood")
+                    raise ValueError("laplace: hessian_block_size must be that of the Hessian of log_likelihood")
                 break
             if steps == max_steps:
                 raise RuntimeError("laplace: the mode was not found in max_steps steps")
@@ -207,20 +217,26 @@ _LIKELIHOODS = {
     "bernoulli_logit": (_bernoulli_logit, "y, y_index, m", _make(*_make_derivatives(_bernoulli_terms))),
     "": (None, "log_likelihood, likelihood_args, hessian_block_size", _make(_slopes, _curvature, _is_blocked)),
 }
-_SETTINGS = f"theta_init, tol={ROOT_OF_EPSILON!r}, max_steps=500, solver=1, max_steps_linesearch=1000, allow_fallback=True"
+_SETTINGS = (
+    f"theta_init, tol={ROOT_OF_EPSILON!r}, max_steps=500, solver=1, max_steps_linesearch=1000, allow_fallback=True"
+)
 
 
 def _write(name: str) -> NumbaFunction:
     """The function of this name."""
     f, names, made_of = next(row for family, row in _LIKELIHOODS.items() if family in name)
     is_draw, settings = "latent" in name, f", {_SETTINGS}" if "_tol" in name else ""
-    taken = "theta_init, tol, max_steps, solver, max_steps_linesearch" if settings else "np.zeros(0), _TOL, 500, 1, 1000"
+    taken = "theta_init, tol, max_steps, solver, max_steps_linesearch"
+    taken = taken if settings else "np.zeros(0), _TOL, 500, 1, 1000"
     given = f"f, ({names}), 1" if f else names
     text = (
         f"def {name}({names}, covariance, covariance_args{', rng' if is_draw else ''}{settings}):\n"
-        f"    return run({given}, covariance(*covariance_args), {taken}{', rng' if is_draw else ''})\n"
+        f"    k = covariance(*covariance_args)\n"
+        f"{'    require_places(y, y_index, k)' if f else ''}\n"
+        f"    return run({given}, k, {taken}{', rng' if is_draw else ''})\n"
     )
-    known = {"np": np, "f": f, "run": made_of["draw" if is_draw else "find_marginal"], "_TOL": ROOT_OF_EPSILON}
+    run = made_of["draw" if is_draw else "find_marginal"]
+    known = {"np": np, "f": f, "require_places": _require_places, "run": run, "_TOL": ROOT_OF_EPSILON}
     made = function_of_text(text, name, known)
     made.__module__ = __name__
     return njit(**OPTIONS)(made)

@@ -106,16 +106,16 @@ class StanStatements:
     def _own_value(self, name: str, expr: Any) -> ast.expr:
         """The value to assign to a whole variable: a copy where NumPy would share elements that are written."""
         node = self.expressions.write(expr)
-        if type_of(expr)[0] != "UTuple" and rank_of(type_of(expr)) and name in self._written | self._sources and not _is_fresh(node):
-            return parse("A.copy()", A=node)
-        return node
+        if type_of(expr)[0] == "UTuple" or not rank_of(type_of(expr)) or _is_fresh(node):
+            return node
+        return parse("A.copy()", A=node) if name in self._written | self._sources else node
 
     # ---- assignments ----
     def _write_Assignment(self, target: Any, operator: Any, value: Any) -> None:
         left, op, right = target[1], operator[1], value[1]
         if left[0] != "LValue":
             if fields(right)["expr"][0] != "FunApp":
-                raise TranslationError("assignments to tuples have no counterpart yet, other than of what a function returns")
+                raise TranslationError("assignments to tuples have no counterpart yet, unless a function is called")
             parts = [self._left(part[1]) for part in fields(left[1:])["lvals"]]
             self._assign(ast.Tuple([node for _, node, _ in parts]), self.expressions.write(right))
             for name, node, type_ in parts:  # a function may return its argument

@@ -2,12 +2,14 @@
 
 import numba
 import numpy as np
+import pytest
 
 from contad.engines.source.build import derivative_of
 from contad.kernels.lanes import Lanes, as_lanes, lane_view
 from contad.numba_functions.request import Request
 from contad.variables.trees import flatten
 from tests.engines.source.agreement import constants_in_python
+from tests.judges.complex_differences import differences
 from tests.random_programs.generated_programs import copied, grown
 
 
@@ -23,6 +25,16 @@ def generate(f, args, argnums, mode="value_and_grad", along=(), count=1):
 def numbers(x):
     """All numbers in nested structures."""
     return np.concatenate([np.ravel(leaf) for leaf in flatten(x).leaves])
+
+
+def require_right(f, args, argnums):
+    """The gradient by generated source, run as Python, is that of differences."""
+    value, grads = generate(f, args, argnums)(*args)
+    assert value == pytest.approx(f.py_func(*args), rel=1e-12)
+    for k, bar in zip(argnums, grads, strict=True):
+        right = differences(f.py_func, args, k)
+        assert np.iscomplexobj(bar) == np.iscomplexobj(args[k])
+        np.testing.assert_allclose(bar, right, rtol=1e-8, atol=1e-9 * max(1.0, np.max(np.abs(right))))
 
 
 # ---- several directions ----------------------------------------------------------------------------------------------

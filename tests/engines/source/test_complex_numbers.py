@@ -9,23 +9,12 @@ from numba import njit
 
 import contad
 from contad.errors import UnsupportedError
-from tests.engines.source.plain_text import generate
-from tests.judges.complex_differences import differences
+from tests.engines.source.plain_text import generate, require_right
 from tests.judges.written import function_of
 
 KNOWN = {"np": np, "math": math, "cmath": cmath}
 Z, W, X = 0.7 - 0.4j, np.array([0.3 + 0.5j, -0.8 + 0.1j, 1.2 - 0.6j]), np.array([0.4, -1.1, 0.9])
 HEAD = "f(z, w, x)"
-
-
-def require_right(f, args, argnums):
-    """The gradient by generated source, run as Python, is that of differences."""
-    value, grads = generate(f, args, argnums)(*args)
-    assert value == pytest.approx(f.py_func(*args), rel=1e-12)
-    for k, bar in zip(argnums, grads, strict=True):
-        right = differences(f.py_func, args, k)
-        assert np.iscomplexobj(bar) == np.iscomplexobj(args[k])
-        np.testing.assert_allclose(bar, right, rtol=1e-8, atol=1e-9 * max(1.0, np.max(np.abs(right))))
 
 
 NUMBERS = [

@@ -1,5 +1,7 @@
 """Complex numbers on the tape: gradients against differences, other modes against the engine `generated`, refusals."""
 
+import cmath
+
 import numpy as np
 import pytest
 from numba import njit
@@ -8,11 +10,11 @@ import contad
 from contad.engines.tape.building import TapeRecipe
 from contad.errors import OutputError, UnsupportedError
 from contad.variables.trees import leaves_of
-from tests.engines.source.test_complex_numbers import KNOWN, W, X, Z
-from tests.front.test_complex_jacobians import waves
 from tests.judges.complex_differences import differences
 from tests.judges.written import define, function_of
 
+KNOWN = {"np": np, "cmath": cmath}
+Z, W, X = 0.7 - 0.4j, np.array([0.3 + 0.5j, -0.8 + 0.1j, 1.2 - 0.6j]), np.array([0.4, -1.1, 0.9])
 TAPE = {"engine": "tape"}
 NUMBERS = [
     "abs(z) ** 2", "(z / w[1]).imag", "(z ** 3).imag", "(z ** 2.5).real", "cmath.polar(z)[0]",
@@ -63,6 +65,11 @@ def test_a_gradient_is_that_of_differences(name):
 
 
 # ---- other modes -----------------------------------------------------------------------------------------------------
+@njit
+def waves(w, x):
+    return w * w[::-1] * x[0], (w[0] * w[1] * x[1], x * 1j)
+
+
 def pulled(engine):
     z_bar = W * 1j, (0.3 - 1j, 1j * X)
     return leaves_of(contad.vjp(waves, W, X, engine=engine)[1](z_bar))

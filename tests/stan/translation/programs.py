@@ -124,7 +124,7 @@ model {
 REFUSED = {
     "parameters { complex z; } model { }": "declarations of type complex have no counterpart yet",
     "functions { real f_lp(real x) { target += x; return x; } } parameters { real x; }\nmodel { real z = f_lp(x); }": (
-        "line 2: f_lp adds to target; make it return what it adds"
+        "line 1: f_lp adds to target; make it return only what it adds"
     ),
     "data { int N; array[2] int a; matrix[N, N] y; } parameters { real x; }\nmodel { target += x * sum(y[a, a]); }": (
         "line 2: indices with two arrays of integers have no counterpart yet; use them one by one"
@@ -132,7 +132,8 @@ REFUSED = {
     "functions { real f(real x) { return x; } real f(vector x) { return sum(x); } } parameters { real x; } model { }": (
         "line 1: functions with several forms of arguments have no counterpart yet; name them apart"
     ),
-    "parameters { real x; } model {\n\n tuple(real, real) a = (x, x); }": "line 3: declarations of type tuple",
+    "parameters {\n\n tuple(real, real) x; } model { }": "line 3: declarations of type tuple",
+    "parameters { real x; } model { real y; real z;\n (y, z) = (x, x); }": "line 2: assignments to tuples have no",
     "data { matrix[2, 2] y; } parameters { real x; } model { for (v in y) target += v * x; }": (
         "line 1: loops over the elements of a matrix have no counterpart yet"
     ),
@@ -142,6 +143,23 @@ REFUSED = {
     "parameters { real x; } model {\n x ~ normal(0, [1, 2]) T[0, 1]; }": "line 2: a truncation between two bounds",
     "parameters { real x; } model { target += x + rep_array(rep_vector(0, 2), 3)[1, 1]; }": "line 1: rep_array",
 }
+
+PACKED = """\
+functions {
+  tuple(real, vector) part(vector v, int k) { return (v[k], v[1:(k - 1)]); }
+  void add_lp(real x) { if (x > 9) return; target += -x^2; x ~ normal(0, 3); }
+}
+parameters { vector[3] v; real x; }
+model {
+  real a;
+  vector[2] rest;
+  (a, rest) = part(v, 3);
+  rest[1] = 2 * a;
+  tuple(real, vector[1]) both = part(v, 2);
+  add_lp(x);
+  target += a * x + sum(rest) * both.1 + both.2[1] + v[1];
+}
+"""  # results that are tuples, and a function that adds to target
 
 DROPPED = """\
 functions {
@@ -201,5 +219,5 @@ def record(text: str) -> str:
 
 
 if __name__ == "__main__":
-    texts = GROWTH, WORDS, SHARED, DROPPED, TRUNCATED, *REFUSED
+    texts = GROWTH, WORDS, SHARED, PACKED, DROPPED, TRUNCATED, *REFUSED
     TREES.write_text(json.dumps({text: record(text) for text in texts}, indent=0))

@@ -14,6 +14,7 @@ from contad.stan.translation.translated_file import write_file
 from tests.stan.translation.programs import (
     DROPPED,
     GROWTH,
+    PACKED,
     REFUSED,
     SHARED,
     TREES,
@@ -145,6 +146,16 @@ def test_comments_stay_where_they_were():
     assert "        logs[k] = np.log(lambda_[k])  # one by one" in lines
     assert "  vector<lower=0>[2] start; // both of them" in lines
     assert all(len(line) <= 100 for line in lines)
+
+
+def test_tuples_and_functions_that_add_to_target():
+    model = module_of(PACKED).model()
+    v, x = np.array([0.3, -0.7, 1.2]), 0.4
+    value, gradient = model.log_density_gradient(np.array([*v, x]))
+    expected = -(x**2) - x**2 / 18 - math.log(3.0) + v[2] * x + (2 * v[2] + v[1]) * v[1] + 2 * v[0]
+    assert value == pytest.approx(expected, rel=1e-14)
+    expected = [2.0, 2 * v[2] + 2 * v[1], x + 2 * v[1], -2 * x - x / 9 + v[2]]
+    np.testing.assert_allclose(gradient, expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("text", REFUSED)

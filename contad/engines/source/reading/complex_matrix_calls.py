@@ -20,7 +20,7 @@ from contad.kernels import complex_matrices as rows
 _ENDS = limit("np.roots of coefficients whose first or last one is 0")
 
 
-def _matrix(site: CallSite, x: Any, *ndims: int) -> ArrayOfComplex:
+def _matrix(site: CallSite, x: Any, *ndims: int) -> Complex:
     """An argument as a complex array with memory, with one of these numbers of axes."""
     numbers, z = site.reader.complex, take_complex(site, x)
     if not has_axes(z):
@@ -110,7 +110,7 @@ def _take_halves(site: CallSite, found: Value, n: Value) -> Complex:
     return join(site.builder.view(found, [half, *rest]) for half in _halves(n))
 
 
-def _given(x: Any) -> list[Any]:
+def _list_given(x: Any) -> list[Any]:
     return [] if is_none(x) else [x]
 
 
@@ -136,7 +136,7 @@ def _pinv(site: CallSite, a: Any, rcond: Any) -> Complex:
     """The left half of the pseudoinverse of the real matrix."""
     x = _matrix(site, a)
     m, n = site.arrays.shape(x.real)
-    found = site.again(np.linalg.pinv, _twice(site, x), *_given(rcond))
+    found = site.again(np.linalg.pinv, _twice(site, x), *_list_given(rcond))
     return _take_halves(site, site.builder.view(found, [WHOLE, (None, m, None)]), n)
 
 
@@ -144,7 +144,7 @@ def _pinv(site: CallSite, a: Any, rcond: Any) -> Complex:
 def _lstsq(site: CallSite, a: Any, b: Any, rcond: Any) -> Any:
     """Of the real matrix, each singular value comes twice."""
     x, right = _matrix(site, a), _matrix(site, b, 1, 2)
-    found, squares, rank, s = site.again(np.linalg.lstsq, _twice(site, x), _stack(site, right), *_given(rcond))
+    found, squares, rank, s = site.again(np.linalg.lstsq, _twice(site, x), _stack(site, right), *_list_given(rcond))
     every_other = site.builder.view(s, [(None, None, constant(2))])
     half = site.apply(FLOOR_DIVIDE, rank, constant(2))
     return _take_halves(site, found, site.builder.length(x.real, 1)), squares, half, every_other

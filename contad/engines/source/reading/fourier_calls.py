@@ -4,6 +4,7 @@ is installed.
 Kernels transform the rows of matrices, so the axis of a transform is made the last one, and axes before it are joined.
 """
 
+import functools
 import pkgutil
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +20,6 @@ from contad.engines.source.ir.known_functions import (
     MULTIPLY,
     SELECT,
     SUBTRACT,
-    function_of,
 )
 from contad.engines.source.ir.ssa import INT, NEW_AXIS, Check, Value
 from contad.engines.source.reading.builder import WHOLE
@@ -30,7 +30,6 @@ from contad.kernels.fourier_lines import HAS_ROCKET, NORMS
 
 _TOO_SHORT = "ValueError", "invalid number of data points (0) specified"
 _OPTIONS = "norm overwrite_x workers"  # the last arguments
-_SQRT = function_of(np.sqrt)
 _TRANSPOSED = {1: 1, 2: 3, 3: 2, 4: 4}
 _SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
@@ -40,7 +39,8 @@ class _FourierReader:
 
     def __init__(self, site: CallSite, norm: Any) -> None:
         self.site, self.builder, self.apply = site, site.builder, site.apply
-        self.norm = "backward" if is_none(norm) else norm.value if isinstance(norm, Object) else None
+        given = "backward" if is_none(norm) else norm.value if isinstance(norm, Object) else None
+        self.norm = str(given)
         if self.norm not in NORMS:
             site.refuse("the norm in {node}", f"give one of {', '.join(map(repr, NORMS))}, as a constant")
 
@@ -61,7 +61,8 @@ class _FourierReader:
         if self.norm == ("forward" if inverse else "backward"):
             return constant(1.0)
         size = self.builder.as_float(n)
-        return self.apply(DIVIDE, constant(1.0), self.apply(_SQRT, size) if self.norm == "ortho" else size)
+        root = self.site.reader.complex.by("sqrt", size) if self.norm == "ortho" else size
+        return self.apply(DIVIDE, constant(1.0), root)
 
     def resize(self, x: Value, n: Any) -> Value:
         """x cut, or padded with zeros, to n elements along the last axis."""
@@ -251,14 +252,17 @@ _WAYS = (
 )
 
 
+def _read(name: str, read: Callable[[CallSite, str], Any], site: CallSite) -> Any:
+    return read(site, name)
+
+
 def _declare(home: str) -> None:
     for name, read in _WAYS:
         try:
             function = pkgutil.resolve_name(f"{home}.{name}")
         except AttributeError:  # NumPy has fewer
             continue
-        for readers in (READERS, COMPLEX_READERS):
-            readers[function] = lambda site, name=name, read=read: read(site, name)
+        READERS[function] = COMPLEX_READERS[function] = functools.partial(_read, name, read)
 
 
 for _home in ("contad.scipy.fft", "numpy.fft", *["scipy.fft"] * HAS_ROCKET):

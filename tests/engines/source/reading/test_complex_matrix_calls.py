@@ -7,8 +7,7 @@ from numba import njit
 import contad
 from contad.errors import UnsupportedError
 from contad.kernels.rows import complex_rows
-from tests.engines.source.plain_text import generate, numbers, require_lanes
-from tests.engines.source.test_complex_numbers import require_right
+from tests.engines.source.plain_text import generate, numbers, require_lanes, require_right
 from tests.judges.complex_differences import differences
 from tests.judges.written import function_of
 

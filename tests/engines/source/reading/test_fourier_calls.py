@@ -8,8 +8,7 @@ import contad
 import contad.scipy.fft as transforms
 from contad.errors import UnsupportedError
 from contad.kernels.rows import fourier_rows
-from tests.engines.source.plain_text import generate, numbers, require_lanes
-from tests.engines.source.test_complex_numbers import require_right
+from tests.engines.source.plain_text import generate, numbers, require_lanes, require_right
 from tests.judges.written import function_of
 
 KNOWN = {"np": np, **{name: getattr(transforms, name) for name in transforms.__all__}}

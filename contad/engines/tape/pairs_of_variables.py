@@ -117,7 +117,8 @@ def _compile_forms() -> dict[str, Any]:
         if isinstance(form, FunctionType) and form.__module__ == complex_forms.__name__ and not form.__closure__:
             known[name] = njit(**_OPTIONS)(FunctionType(form.__code__, known, name))
     choose, same = njit(**_OPTIONS)(lambda condition, x, y: x if condition else y), njit(**_OPTIONS)(lambda x: x)
-    known |= {"_is_zero": is_zero, "observe": observe, "select": choose, "_any": same}
+    known |= {"_is_zero": is_zero, "observe": observe, "_is": observe, "select": choose, "_any": same}
+    known["_holds_zero"] = njit(**_OPTIONS)(lambda x, y=1.0: value(x) == 0.0 or value(y) == 0.0)
     return {name: known[form.__name__] for name, form in complex_forms.FORMS.items()}
 
 
@@ -132,10 +133,12 @@ def power(z: Any, w: Any) -> Any:
 
 @add_overload(power)
 def _power(z: Any, w: Any) -> Any:
+    """The power, for operands of these types."""
     logarithm, exponential, root, most = FORMS["log"], FORMS["exp"], FORMS["sqrt"], complex_forms.MOST
     is_real = isinstance(w, (types.Float, types.Integer))
 
     def implementation(z: Any, w: Any) -> Any:
+        """The power, which at 0 has an infinite slope below the exponent 1."""
         x, y = split(z)
         u, v = split(w)
         if is_real and float(w) == int(w) and abs(w) < most:
