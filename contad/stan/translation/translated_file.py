@@ -110,20 +110,7 @@ class _FileWriter:
         if expressions.uses_propto:
             arguments.append("propto=False")
         signature = f"def {expressions.name(name)}({', '.join(arguments)}):"
-        decorated = ["@njit"] * (name in self._list_compiled())
-        return ["", "", *(f"# {line}" for line in function.comments), *decorated, *break_line(signature), *writer.lines]
-
-    def _list_compiled(self) -> set[str]:
-        """What the log density mentions, itself or in its functions: others run once, which takes less than compiling
-        them."""
-        parts = {_name_of(fields(function.parts)["funname"]): function.parts for function in self._functions}
-        waiting = [s.parts for name in ("transformed parameters", "model") for s in self._block(name).statements]
-        found = set[str]()
-        while waiting:
-            new = names_in(waiting.pop()) - found
-            found |= new
-            waiting += [parts[name] for name in new & parts.keys()]
-        return found
+        return ["", "", *(f"# {line}" for line in function.comments), "@njit", *break_line(signature), *writer.lines]
 
     # ---- blocks ----
     def _write_transformed_data(self, data: list[str], made: list[str]) -> list[str]:
