@@ -258,12 +258,12 @@ def bounded(u):
 
 
 def solve(y):
-    return stan.ode_rk45(1.0, y, 0.0, y)
+    return stan.ode_adjoint_tol_ctl(1.0, y, 0.0, y)
 
 
 @pytest.mark.parametrize(("function", "x", "message"), [
     (series, np.ones(2), "contad.stan.hypergeometric_pFq cannot be called inside njit; call it outside"),
-    (solve, np.zeros(2), "contad.stan.ode_rk45 cannot be called inside njit; call contad.scipy.integrate.dopri5, "),
+    (solve, np.zeros(2), "contad.stan.ode_adjoint_tol_ctl cannot be called inside njit; call ode_adams, or ode_bdf"),
     (bounded, np.zeros(2), r"lower must be numbers or arrays, not variables; call lower_bound_constrain\(u, lower\)"),
 ])  # fmt: skip
 def test_refusals_inside_njit_name_the_remedy(function, x, message):

@@ -134,14 +134,26 @@ def solve(p):
 
 def solve_others(p):
     z = np.sum(stan.ode_adams(chase, p[:2], 0.1 * p[2], TIMES, p[2], p[3]) ** 2)
-    return z + stan.ode_bdf_tol(chase, p[:2], 0.0, TIMES, 1e-8, 1e-8, 10**6, p[2], p[3])[1, 1]
+    return z + stan.ode_ckrk(chase, p[:2], 0.0, TIMES + 0.1 * p[3], p[2], p[3])[1, 0]
 
 
-def approximate_counts(p):
-    k = covariance, (p[2], p[1])
-    z = stan.laplace_marginal_poisson_log_lpmf(np.array([1, 0, 3]), np.array([0, 1, 1]), p[3], *k)
-    z += stan.laplace_marginal_tol_neg_binomial_2_log_lpmf(COUNTS, np.array([0, 1]), p[3], p[:2], *k, Y0)
-    return z + stan.laplace_marginal_bernoulli_logit_lpmf(np.array([1, 0]), np.array([1, 1]), p[3], *k)
+def solve_stiff(p):
+    return stan.ode_bdf_tol(chase, p[:2], 0.0, TIMES, 1e-9, 1e-9, 10**6, p[2], p[3])[1, 1]
+
+
+def count_poisson(p):
+    y, places = np.array([1, 0, 3]), np.array([0, 1, 1])
+    return stan.laplace_marginal_poisson_log_lpmf(y, places, p[3], covariance, (p[2], p[1]))
+
+
+def count_neg_binomial(p):
+    y, places = np.array([1, 2]), np.array([0, 1])
+    return stan.laplace_marginal_tol_neg_binomial_2_log_lpmf(y, places, p[3], p[:2], covariance, (p[2], p[1]), Y0)
+
+
+def count_bernoulli(p):
+    y, places = np.array([1, 0]), np.array([1, 1])
+    return stan.laplace_marginal_bernoulli_logit_lpmf(y, places, p[3], covariance, (p[2], p[1]))
 
 
 def approximate(p):
@@ -150,8 +162,8 @@ def approximate(p):
 
 QUICK = [map_jobs, sum_parts]
 SLOW = [
-    integrate, integrate_smooth, find_roots, find_roots_with_settings, solve, solve_others, approximate_counts,
-    approximate,
+    integrate, integrate_smooth, find_roots, find_roots_with_settings, solve, solve_others, solve_stiff, count_poisson,
+    count_neg_binomial, count_bernoulli, approximate,
 ]  # fmt: skip
 
 
@@ -171,7 +183,7 @@ def test_functions_of_functions(f):
 @pytest.mark.long
 @pytest.mark.parametrize("f", SLOW, ids=lambda f: f.__name__)
 def test_solvers(f):
-    require_the_gradient_of_python(f, None, 1e-6 if f in (solve, solve_others) else 1e-9)
+    require_the_gradient_of_python(f, "generated", 1e-6 if f in (solve, solve_others, solve_stiff) else 1e-9)
 
 
 @pytest.mark.long

@@ -120,8 +120,8 @@ class Rebuilt:
             # not named numpy, because Numba would rewrite np.array of a list to plain numbers
             known.__dict__.update(vars(module), __name__=f"contad's {module.__name__}")
             self._kept.append(module)
-        for name in sorted(used & vars(module).keys()):
-            found = vars(module)[name]
+        for name in sorted(used & (vars(module).keys() | set(getattr(module, "__all__", ())))):
+            found = getattr(module, name)  # some modules load their names on first use
             library = module.__name__.split(".")[0] in ("numpy", "math", "scipy", "numba", "contad")
             if not isinstance(found, ModuleType) and not library:
                 setattr(known, name, self._translate(found, used))

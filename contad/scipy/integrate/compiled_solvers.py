@@ -287,9 +287,11 @@ def sdirk4(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000, lband=-
     array([[0.      ],
            [0.541143]])
     """
-    n, now, y = len(y0), t[0] + 0.0, y0 + 0.0
-    slope = fun(now, y, *args)
+    now = t[0] + 0.0
+    slope = fun(now, y0 + 0.0, *args)
     direction = _require_sdirk4(t, y0, slope, rtol, atol, max_steps)
+    n = len(slope)  # that of y0, which may be a slice of unknown length
+    y = np.zeros(n) + y0
     if (lband < 0) != (uband < 0) or lband >= n or uband >= n:
         raise ValueError("contad.scipy.integrate.sdirk4: lband and uband must be below the number of unknowns, got", n)
     found = np.empty((len(t), n))
