@@ -160,9 +160,9 @@ class _FileWriter:
         writer = StanStatements(expressions)
         writer.put('"""The model for these data."""')
         for statement in self._block("parameters").statements:
-            writer.shape_of(fields(statement.parts)["decl_type"])  # which refuses types without a counterpart
+            writer.shape_at(statement)  # which refuses types without a counterpart
         for statement in self._block("data").statements:
-            shape, is_int = writer.shape_of(fields(statement.parts)["decl_type"])
+            shape, is_int = writer.shape_at(statement)
             for name in _variables_of(statement):
                 if expressions.name(name) != name:
                     raise TranslationError(

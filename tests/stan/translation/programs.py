@@ -122,7 +122,7 @@ model {
 """
 
 REFUSED = {
-    "parameters { complex z; } model { }": "declarations of type complex have no counterpart yet",
+    "parameters { complex z; } model { }": "line 1: declarations of type complex have no counterpart yet",
     "functions { real f_lp(real x) { target += x; return x; } } parameters { real x; }\nmodel { real z = f_lp(x); }": (
         "line 1: f_lp adds to target; make it return only what it adds"
     ),
