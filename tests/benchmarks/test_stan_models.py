@@ -68,6 +68,17 @@ def test_a_wrong_gradient_is_noticed(clone, monkeypatch, tool, is_timed):
     assert any(NAME in line and WRONG in line for line in summarise({"": {"table": {NAME: row}}}))
 
 
+def test_solvers_get_tight_tolerances(clone, tmp_path):
+    posterior = Posterior(clone, NAME)
+    assert posterior.tighten(tmp_path / "tight") is posterior
+    head = "x = integrate_ode_rk45(f, y[1, 2], 0, ts, rep_array(0.0, 2), r, {1, g(2, 3)}"
+    for end in ("); y = 0;", ", 1e-5, max({a, b}), 5e2); y = 0;"):
+        posterior.program.write_text(head + end)
+        tight = posterior.tighten(tmp_path / f"tight {len(end)}")
+        assert tight.program.read_text() == f"{head}, {', '.join(stan_models.TIGHT)}); y = 0;"
+        assert tight.program.stem == posterior.program.stem and tight.data is posterior.data
+
+
 @pytest.mark.skipif(not find_spec("stanli"), reason="stanli is not installed")
 def test_a_posterior_is_measured(clone):
     tools = [CONTAD, "stanli", *filter(find_spec, MODULES)]

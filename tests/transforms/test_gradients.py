@@ -127,7 +127,7 @@ def test_malformed_calls_are_named():
         (lambda: grad(product, (0, 0)), TypeError, "must not repeat"),
         (lambda: grad(product, 5)(1.0, 2.0), TypeError, r"argnums \(5,\) out of range for 2"),
         (lambda: grad(product, engine="quantum"), UnsupportedError,
-         "of closures, records, matrix, generated, tape; got 'quantum'"),
+         "of closures, records, matrix, arrays, generated, tape; got 'quantum'"),
         (lambda: grad(product)("a", 1.0), UnsupportedError,
          "grad: product, argument 0: expected real numbers.*got str"),
         (lambda: grad(product)(1j, 1.0), OutputError, "got a complex one; return np.abs"),

@@ -1,4 +1,4 @@
-"""Arrays of complex numbers in a differentiated function: their parts as views, products and systems of equations.
+"""Arrays of complex numbers in a differentiated function: their parts as views, and products.
 
 An element is a pair, and Numba indexes and moves elements. What is linear is computed from the arrays of parts, by the
 operations of real arrays.
@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 from contad.compile.emitting import cgutils, impl_ret_borrowed, ir, make_array, pack
 from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload, add_overload_attribute, add_overload_method
-from contad.engines.tape.arrays import ActiveArray, carries, zeros_of
+from contad.engines.tape.arrays import ActiveArray, carries
 from contad.engines.tape.pairs_of_variables import is_complex, join
 from contad.engines.tape.variables import ActivePair
 
@@ -124,35 +124,3 @@ def _norm(x: Any, ord: Any = None) -> Any:
     if not meets_arrays(x) or not (ord is None or isinstance(ord, (types.NoneType, types.Omitted))):
         return None
     return lambda x, ord=None: np.hypot(np.linalg.norm(x.real), np.linalg.norm(x.imag))
-
-
-@add_overload(np.linalg.solve)
-def _solve(a: Any, b: Any) -> Any:
-    """The solution of a system of twice as many real equations, [[A, -B], [B, A]] (x, y) = (c, d)."""
-    if not meets_arrays(a, b) or a.ndim != 2:
-        return None
-    zeros = zeros_of[next(getattr(x.dtype, "part", x.dtype) for x in (a, b) if carries(x))]
-
-    def implementation(a: Any, b: Any) -> Any:
-        """The solution, in complex numbers."""
-        n = len(a)
-        if a.shape[1] != n:
-            raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square.")
-        if len(b) != n:
-            raise np.linalg.LinAlgError("Incompatible sizes, system cannot be solved.")
-        whole, right = zeros((2 * n, 2 * n)), zeros((2 * n,) + b.shape[1:])  # noqa: RUF005
-        whole[:n, :n] = a.real
-        whole[n:, n:] = a.real
-        whole[n:, :n] = a.imag
-        whole[:n, n:] = -a.imag
-        right[:n] = b.real
-        right[n:] = b.imag
-        found = np.linalg.solve(whole, right)
-        return join(found[:n], found[n:])
-
-    return implementation
-
-
-@add_overload(np.linalg.inv)
-def _inv(a: Any) -> Any:
-    return (lambda a: np.linalg.solve(a, np.eye(len(a)))) if meets_arrays(a) else None

@@ -10,6 +10,7 @@ from numba import types
 
 import contad.engines.tape.arrays_of_pairs
 import contad.engines.tape.elementwise_loops
+import contad.engines.tape.matrices_of_pairs
 import contad.engines.tape.numpy_decompositions
 import contad.engines.tape.numpy_products
 import contad.engines.tape.operations

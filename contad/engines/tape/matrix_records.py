@@ -16,7 +16,7 @@ from contad.engines.tape import tape_array_records
 from contad.engines.tape.tape_array_records import address_of_kernel
 from contad.engines.tape.variables import DUAL, VARIABLE
 from contad.kernels.matrix_loops import clear
-from contad.kernels.rows.row_tables import MATRIX_ROWS, SIZES, MatrixRow, RowPart, find_part, write_size
+from contad.kernels.rows.row_tables import MATRIX_ROWS, PAIR_ROWS, SIZES, MatrixRow, RowPart, find_part, write_size
 from contad.kernels.triangular_kernels import height_of_factors
 
 _BITS = 32  # bits of a size; the other bits are an option's
@@ -147,20 +147,25 @@ def _kernel(row: MatrixRow, purpose: str) -> Any:
 def _operation(row: MatrixRow) -> dict[Any, Any]:
     """By active type, the njit function (a, b, m, n, k, *options) that returns the results as one vector.
 
-    b holds the elements of all operands after the first one.
+    b holds the elements of all operands after the first one. A row without tangents has no function of duals.
     """
     options = [*row.options, *["0"] * len(SIZES)]
     known = dict(_KNOWN)
     for name, purpose in (("values", "value"), ("adjoints", "adjoint"), ("tangents", "tangent")):
-        known[name] = address_of_kernel(_kernel(row, purpose))
+        if row.kernel(purpose) is not None:
+            known[name] = address_of_kernel(_kernel(row, purpose))
     text = _OPERATION.format(
         given=", ".join((*SIZES, *row.options)), results=_place("0", row.results), saved=_place("0", row.saved),
         sizes=", ".join(f"{x} + (int({option}) << {_BITS})" for x, option in zip(SIZES, options, strict=False)),
     )  # fmt: skip
     exec(text, known)
-    return {
-        VARIABLE: njit(**INTERNAL_OPTIONS)(known["of_variables"]), DUAL: njit(**INTERNAL_OPTIONS)(known["of_duals"]),
-    }  # fmt: skip
+    made = {VARIABLE: njit(**INTERNAL_OPTIONS)(known["of_variables"])}
+    if "tangents" in known:
+        made[DUAL] = njit(**INTERNAL_OPTIONS)(known["of_duals"])
+    return made
 
 
-OPERATIONS = {name: _operation(row) for name, row in MATRIX_ROWS.items() if row.kernel("tangent") is not None}
+OPERATIONS = {
+    name: _operation(row) for name, row in (MATRIX_ROWS | PAIR_ROWS).items()
+    if row.kernel("tangent") is not None or row.module == "complex_rows"
+}  # fmt: skip

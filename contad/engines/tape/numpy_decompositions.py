@@ -7,7 +7,7 @@ from numba import types
 
 from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload
-from contad.engines.tape.arrays import is_active_array, values, zeros_of
+from contad.engines.tape.arrays import carries, is_active_array, values, zeros_of
 from contad.engines.tape.matrix_records import OPERATIONS
 from contad.engines.tape.row_functions import active_of, as_columns, nothing
 from contad.errors import UnsupportedError
@@ -81,10 +81,9 @@ def _matrix_rank(A: Any, tol: Any = None) -> Any:
 @add_overload(np.linalg.matrix_power)
 def _matrix_power(a: Any, n: Any) -> Any:
     """The power by repeated squaring in Numba's order."""
-    active = active_of((a, (2,)))
-    if active is None or not isinstance(n, types.Integer):
+    if not carries(a) or a.ndim != 2 or not isinstance(n, types.Integer):
         return None
-    zeros = zeros_of[active]
+    zeros = zeros_of[a.dtype]
 
     def implementation(a: Any, n: Any) -> Any:
         """The power, in a new array."""

@@ -96,9 +96,14 @@ def _write_result(call: RowCall) -> str:
     return ", ".join(parts)
 
 
+def _declare(call: RowCall, made: Mapping[Any, Any]) -> None:
+    def find(name: str, *given: tuple[Any, tuple[int, ...]]) -> Any:
+        active = active_of(*given)
+        return active if active in made else None
+
+    declare_call(call, find, made.__getitem__, _KNOWN, _compute, _write_result(call))
+
+
 for _call in ROW_CALLS.values():
     if _call.row.name in OPERATIONS and _call.name not in _OTHERWISE:
-        declare_call(
-            _call, lambda name, *given: active_of(*given), OPERATIONS[_call.row.name].__getitem__, _KNOWN, _compute,
-            _write_result(_call),
-        )  # fmt: skip
+        _declare(_call, OPERATIONS[_call.row.name])

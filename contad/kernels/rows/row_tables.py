@@ -166,7 +166,7 @@ MATRIX_ROWS = ROWS | {row.name: row for row in (
     _row("least_squares_rows", "lstsq: a(m, n), b(m, k), rcond() -> x(n, k), squares(k), s(p), rank()"),
 )}  # fmt: skip
 
-# rows on pairs of a real and an imaginary part, which only generated source calls
+# rows on pairs of a real and an imaginary part; they have adjoints, and no kernels of tangents
 PAIR_ROWS = {row.name: row for row in (
     _row("fourier_rows", "fourier: a(m, n), b(m, n), scale(), inverse? -> real(m, n), imag(m, n)"),
     _row("fourier_rows", "half_fourier: a(m, n), scale(), inverse?, count -> real(m, count), imag(m, count)"),

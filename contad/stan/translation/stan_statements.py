@@ -90,6 +90,13 @@ class StanStatements:
                 else:
                     self._assign(target, parse("0" if is_int else "np.nan"))
 
+    def shape_at(self, statement: Statement) -> tuple[list[ast.expr], bool]:
+        """`shape_of` the type in a declaration; a refusal has its line."""
+        try:
+            return self.shape_of(fields(statement.parts)["decl_type"])
+        except TranslationError as error:
+            raise TranslationError(f"line {statement.line}: {error}") from None
+
     def shape_of(self, declared: Any) -> tuple[list[ast.expr], bool]:
         """The sizes of a declared type, and whether its elements are integers."""
         if isinstance(declared, str):

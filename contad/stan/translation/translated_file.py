@@ -110,23 +110,7 @@ class _FileWriter:
         if expressions.uses_propto:
             arguments.append("propto=False")
         signature = f"def {expressions.name(name)}({', '.join(arguments)}):"
-        decorated = ["@njit"] * (name in self._list_compiled())
-        return ["", "", *(f"# {line}" for line in function.comments), *decorated, *break_line(signature), *writer.lines]
-
-    def _list_compiled(self) -> set[str]:
-        """What the log density mentions, itself or in its functions: others run once, which takes less than compiling
-        them."""
-        parts = {_name_of(fields(function.parts)["funname"]): function.parts for function in self._functions}
-        waiting = [s.parts for name in ("transformed parameters", "model") for s in self._block(name).statements]
-        found = set[str]()
-        while waiting:
-            new = names_in(waiting.pop())
-            stems = {name.partition("_lup")[0] for name in new}  # `~` and _lupdf mention a density by them
-            new |= {name for name in parts if name.rpartition("_l")[0] in stems}
-            new -= found
-            found |= new
-            waiting += [parts[name] for name in new & parts.keys()]
-        return found
+        return ["", "", *(f"# {line}" for line in function.comments), "@njit", *break_line(signature), *writer.lines]
 
     # ---- blocks ----
     def _write_transformed_data(self, data: list[str], made: list[str]) -> list[str]:
@@ -176,12 +160,9 @@ class _FileWriter:
         writer = StanStatements(expressions)
         writer.put('"""The model for these data."""')
         for statement in self._block("parameters").statements:
-            try:
-                writer.shape_of(fields(statement.parts)["decl_type"])  # which refuses types without a counterpart
-            except TranslationError as error:
-                raise TranslationError(f"line {statement.line}: {error}") from None
+            writer.shape_at(statement)  # which refuses types without a counterpart
         for statement in self._block("data").statements:
-            shape, is_int = writer.shape_of(fields(statement.parts)["decl_type"])
+            shape, is_int = writer.shape_at(statement)
             for name in _variables_of(statement):
                 if expressions.name(name) != name:
                     raise TranslationError(

@@ -45,6 +45,7 @@ def together(rows):
     return define(f"def f(z, w, x):\n{''.join(lines)}    return {total}\n", f"<{rows[0]} and more>", KNOWN)["f"]
 
 
+M = "(np.outer(w, x) + 2j * np.eye(3) * z + np.outer(x, np.conj(w)))"
 WHOLE = {
     "numbers": together(NUMBERS), "arrays": together(ARRAYS),
     "statements": function_of("; ".join([*STATEMENTS, ALL]), KNOWN, "f(z, w, x)"),
@@ -52,10 +53,25 @@ WHOLE = {
         "np.linalg.solve(np.outer(w, x) + 2j * np.eye(3), w)[1].real",
         "np.linalg.inv(np.outer(w, x) + 2j * np.eye(3))[1, 2].imag",
     ]),
+    "determinants": together([f"np.linalg.det({M}).imag", f"np.linalg.eigvalsh({M})[1]"]),
+    "decompositions": together([
+        f"np.linalg.slogdet({M})[1]", f"abs(np.linalg.eigh({M})[1][0, 1])", f"np.linalg.eigvals({M})[0].imag",
+        f"abs(np.linalg.eig({M})[1][1, 0])", f"abs(np.linalg.qr({M}[:, :2])[1][0, 1])",
+        f"np.linalg.svd({M}[:, :2], False)[1][1]", f"abs(np.linalg.svd({M})[2][1, 0])",
+    ]),
+    "pseudoinverses": together([
+        f"np.linalg.pinv({M}[:, :2])[1, 2].imag", f"np.linalg.lstsq({M}[:, :2], w)[0][1].imag",
+        f"np.linalg.lstsq({M}[:, :2], {M})[0][1, 2].real", f"np.linalg.matrix_power({M}, 5)[1, 2].imag",
+        f"np.linalg.matrix_power({M}, -2)[0, 2].real",
+        f"np.linalg.cholesky(np.dot(np.conj({M}.T), {M}) + np.eye(3))[2, 1].imag",
+    ]),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [*[*WHOLE][:3], pytest.param("systems", marks=pytest.mark.long)])
+LONG = ("systems", "decompositions", "pseudoinverses")
+
+
+@pytest.mark.parametrize("name", [pytest.param(x, marks=pytest.mark.long) if x in LONG else x for x in WHOLE])
 def test_a_gradient_is_that_of_differences(name):
     value, grads = contad.value_and_grad(njit(WHOLE[name]), (0, 1, 2), **TAPE)(Z, W, X)
     assert value == pytest.approx(WHOLE[name](Z, W, X), rel=1e-12)
@@ -98,7 +114,7 @@ def test_what_has_no_derivative_is_refused_by_name():
     with pytest.raises(OutputError, match="returned a complex number; return a real one"):
         contad.grad(njit(lambda z: z * z), **TAPE)(Z)
     for row, what in (
-        ("np.linalg.eigh(np.outer(w, np.conj(w)))[0][0]", "no implementation of eigh"),
+        ("np.linalg.cond(np.outer(w, np.conj(w)))", "no implementation of cond"),
         ("np.zeros(2, np.complex64)[0].real * x[0]", "an array of small floats rounds what is written into it"),
         ("x = x.copy(); x[0] = z; x[0]", "a variable is written where only plain numbers fit"),
     ):

@@ -180,10 +180,3 @@ def test_trees_are_those_of_stanc():
         pytest.skip(str(error))
     for text, tree in json.loads(TREES.read_text()).items():
         assert record(text) == tree
-
-
-def test_functions_that_run_once_are_not_compiled():
-    blocks = blocks_of(SHARED)
-    assert "@njit\ndef same(x):" in write_file("model", blocks)
-    blocks["model"] = blocks["model"]._replace(statements=[])
-    assert "\n\ndef same(x):" in write_file("model", blocks)

@@ -300,8 +300,12 @@ class ExpressionReader:
         if operator in ("In", "NotIn") and isinstance(right, (KeyedBuffer, Keyed, Members)):
             found = right.contains(left, node)
             return found if operator == "In" else self.builder.negate(found)
-        if operator in ("Is", "IsNot"):  # a number or an array is not None
-            return constant(operator == "IsNot")
+        if operator in ("Is", "IsNot"):
+            if isinstance(left, Object) or isinstance(right, Object):  # a number or an array is not None
+                return constant(operator == "IsNot")
+            if not all(is_number(x) and x.kind == BOOL for x in (left, right)):
+                self.reader.refuse(node, "the comparison {node}", "compare numbers with ==")
+            operator = "Eq" if operator == "Is" else "NotEq"  # there is one True and one False
         if operator not in known_functions.COMPARISONS or not all(is_number(v) or is_array(v) for v in (left, right)):
             self.reader.refuse(node, "the comparison {node}", "compare numbers with numbers")
         return self.builder.apply(known_functions.COMPARISONS[operator], left, right)

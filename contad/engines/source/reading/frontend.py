@@ -6,7 +6,7 @@ from typing import Any
 from contad.engines.source.analysis.hoist import hoist
 from contad.engines.source.analysis.scalar_expansion import expand_scalars
 from contad.engines.source.analysis.simplify import simplify
-from contad.engines.source.ir.entries import Complex, Elementwise, Object, Opaque, OpaqueKind, Point, Unknown
+from contad.engines.source.ir.entries import Complex, Elementwise, Object, Opaque, OpaqueKind, Point, Unknown, constant
 from contad.engines.source.ir.ssa import (
     Accumulate,
     Block,
@@ -227,6 +227,8 @@ def _entry(parameter: Any, kind: Any) -> Any:
     """The entry of a parameter."""
     if isinstance(kind, tuple):
         return like(kind, map(_entry, parameter, kind))
+    if isinstance(kind, Object) and isinstance(kind.value, bool):
+        return constant(kind.value)  # a number, so that the function may assign to it
     return Opaque(parameter, kind.type) if isinstance(kind, OpaqueKind) else parameter
 
 

@@ -44,6 +44,14 @@ def weighted(x):
         s = math.sin(s * x + WEIGHTS[i])
     return s
 @njit
+def flagged(x, flag, other=True):
+    if flag:
+        x = math.sin(x) * x
+    for _ in range(3):
+        x = x * x + 0.3 if flag and other else math.cos(x)
+        flag = not flag
+    return x * (flag + 1 if other is True else 2), flag is not False
+@njit
 def fills(v, x):
     for i in range(len(v)):
         v[i] = math.sin(x * i)
@@ -86,6 +94,13 @@ CALLED = programs("""
     return u2 * w + v
     # functions: return applied(sine, x, 3) * applied(cosine, a[1, 1], 2) + applied(sine, a[0, 2], 4)
     # global arrays: return weighted(x) * weighted(a[0, 0]) + WEIGHTS[1] * x
+    # flags
+    s = flagged(x, True)[0] + 2.0 * flagged(x, False)[0] + 3.0 * flagged(other=False, flag=True, x=x)[0]
+    y, flag = flagged(x * 0.5, True, not s > 100.0)
+    for i in range(3):
+        s += (i + 4.0) * flagged(a[0, i], flag)[0] + flagged(a[1, i], x > a[i, 0])[0]
+        flag = not flag
+    return s + y
     # inactive
     m = 0.0
     for _ in range(3):
