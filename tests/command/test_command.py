@@ -329,7 +329,10 @@ def line(text):
     ("fine", f"--at x={10**400}", "model.py:fine: x must be finite, got 1000"),
     ("fine", "--at x=True", "model.py:fine: 'x' cannot be differentiated"),
     ("fine", "--at x=[]", "model.py:fine: 'x' cannot be differentiated: there are no numbers in it"),
-    ("fine", "--engine steam", "--engine: expected one of closures, records, matrix, arrays, generated, tape; got 'steam'"),
+    (
+        "fine", "--engine steam",
+        "--engine: expected one of closures, records, matrix, arrays, generated, tape; got 'steam'",
+    ),
     ("fine", "--tolerance nan", "--tolerance: expected a positive number, got nan"),
     ("fine", "--tolerance tiny", "argument --tolerance: invalid float value: 'tiny'"),
     ("fine", "--frobnicate", "unrecognized arguments: --frobnicate"),
@@ -397,7 +400,10 @@ def test_an_error_in_the_file_is_one_line(run, source, message):
     (["--wrt", "x"], "--at and --wrt need a FILE.py:FUNCTION"),
     (["--source"], "--source needs a FILE.py:FUNCTION"),
     (["--data", "nowhere.csv"], "nowhere.csv: No such file or directory"),
-    (["--engine", "steam"], "--engine: expected one of closures, records, matrix, arrays, generated, tape; got 'steam'"),
+    (
+        ["--engine", "steam"],
+        "--engine: expected one of closures, records, matrix, arrays, generated, tape; got 'steam'",
+    ),
     (["--tolerance", "-1"], "--tolerance: expected a positive number, got -1.0"),
 ])  # fmt: skip
 def test_an_error_in_the_arguments_is_one_line(capsys, arguments, message):
