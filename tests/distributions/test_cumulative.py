@@ -98,6 +98,7 @@ METHODS = ("cdf", "sf", "logcdf", "logsf")
 DIFFERENT = {
     ("chi", "logsf"), ("maxwell", "logsf"), ("halfnorm", "logcdf"), ("halfnorm", "logsf"), ("poisson", "logcdf"),
     ("geom", "logcdf"), ("rice", "sf"), ("rice", "logsf"), ("rice", "logcdf"),
+    ("logser", "logcdf"), ("planck", "logcdf"),
 }  # fmt: skip
 
 

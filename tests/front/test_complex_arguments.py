@@ -159,7 +159,6 @@ def test_what_is_not_compiled_is_refused_by_name():
     for made, what in (
         (lambda: contad.grad(with_more, engine="generated")(Z), "must return one number"),
         (lambda: contad.grad(scaled_number, engine="generated")(Z), "it returns a complex number; return a real one"),
-        (lambda: contad.grad(with_more, has_aux=True, engine="tape")(Z), "complex128"),
     ):
         with pytest.raises(UnsupportedError, match=what):
             made()

@@ -95,6 +95,10 @@ COMPILED = {
         ("contad.scipy.linalg.solve_continuous_are(-a, 0.1 * b, b @ b.T + np.eye(3), np.eye(2))", A, B),
     ],
     "covariance": [("contad.stan.gp_exp_quad_cov(a, 1.2, 0.7)", B)],
+    "transform_complex": [("np.abs(np.fft.fft(a + 1j * b * b))", X, Y)],
+    "transform_real": [("np.abs(np.fft.rfft(a * a))", X)],
+    "transform_to_real": [("np.fft.irfft(a * a)", X)],
+    "transform_by_cosines": [("contad.scipy.fft.dct(a * a)", X)],
     "cross_covariance": [("contad.stan.gp_exp_quad_cov(a, b, 1.2, 0.7)", B, B + 1.0)],
 }  # fmt: skip
 
@@ -102,10 +106,6 @@ COMPILED = {
 REFUSED = {
     "filter_signal": ("contad.scipy.signal.lfilter(a, b, a)", X, Y),
     "convolve_arrays": ("contad.scipy.signal.convolve(a, b)", X, Y),
-    "transform_complex": ("np.abs(np.fft.fft(a + 1j * b))", X, Y),
-    "transform_real": ("np.abs(np.fft.rfft(a))", X),
-    "transform_to_real": ("np.fft.irfft(a)", X),
-    "transform_by_cosines": ("contad.scipy.fft.dct(a)", X),
     "transform_by_bessels": ("contad.scipy.fft.fht(a, 0.2, 0.5)", X),
     "linear_recurrence": ("contad.linear_recurrence(a, b)", X, Y),
     "einsum_pair": ("np.einsum('ij,jk->ik', a, b)", A, B),

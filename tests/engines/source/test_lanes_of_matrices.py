@@ -48,10 +48,11 @@ def test_several_directions(name, mode):
 
 
 def test_every_function_of_matrices_takes_lanes():
-    """Adjoints everywhere; tangents enter the right sides of solvers, and the exponential of a block."""
+    """Adjoints everywhere; tangents enter the right sides of solvers, the exponential of a block, and transforms."""
     takes = {f.name for f in FUNCTIONS.values() if f.lanes}
     solvers = {"solve", "solve_triangular", "cho_solve", "solve_banded", "solveh_banded"}
-    assert takes == solvers | {"expm", "eigh_along", "svd_along"}
+    transforms = {"fourier", "half_fourier", "real_fourier", "cosines"}
+    assert takes == solvers | transforms | {"expm", "eigh_along", "svd_along"}
     for f in FUNCTIONS.values():
         module = MODULES[f.module]
         adjoints = getattr(module, f"reverse_{f.name}").parameters

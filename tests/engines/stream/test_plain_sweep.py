@@ -377,8 +377,8 @@ def test_records_that_come_again_are_looked_up_once(plainly, monkeypatch):
     expected = [gradient(x, rows, c) for c in (0.7, -0.7, 0.7)]
     before, after, kept, found, changed = plainly(call)
     assert (before, after, kept) == (1, 1, 2)
-    np.testing.assert_array_equal(found, expected[0])
-    np.testing.assert_array_equal(changed, expected)
+    np.testing.assert_allclose(found, expected[0], 1e-15)  # optimised kernels add in another order
+    np.testing.assert_allclose(changed, expected, 1e-15)
 
 
 def test_plans_are_no_more_than_fit(plainly, monkeypatch):

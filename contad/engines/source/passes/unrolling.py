@@ -64,13 +64,18 @@ def _list_made(function: ast.FunctionDef, grouped: set[str]) -> set[str]:
     read: dict[str, list[set[str]]] = {}
     for s in walk_statements(function.body):
         if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Subscript):
-            read.setdefault(ast.unparse(s.targets[0].value), []).append(_list_read(s.value))
+            read.setdefault(_array(s.targets[0]), []).append(_list_read(s.value))
     return {x for x, stored in read.items() if all(arrays and arrays <= grouped for arrays in stored)}
 
 
 def _list_read(value: ast.expr) -> set[str]:
     """The arrays whose elements an expression reads."""
-    return {ast.unparse(x.value) for x in nodes_in(value) if isinstance(x, ast.Subscript)}
+    return {_array(x) for x in nodes_in(value) if isinstance(x, ast.Subscript)}
+
+
+def _array(element: ast.Subscript) -> str:
+    """The name of the array of an element; the empty name if it has none."""
+    return element.value.id if isinstance(element.value, ast.Name) else ""
 
 
 def _find_adds(loop: ast.For, names: NameTable, grouped: set[str]) -> list[ast.AugAssign]:

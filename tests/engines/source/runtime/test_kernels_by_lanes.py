@@ -20,6 +20,7 @@ KERNELS = {name: x for module in (row_kernels, matrix_kernels, line_kernels) for
 RNG = np.random.default_rng(5)
 A = np.array([[4.3, 0.4, -0.2], [0.4, 2.7, 0.5], [-0.2, 0.5, 1.4]])
 B = RNG.standard_normal((3, 2))
+TURNED = np.array([[0.3, -0.7, 0.2], [0.5, 0.1, 0.9], [-0.4, 0.6, -0.2]])
 BANDS = np.array([[0.0, 0.4, -0.3], [3.1, 2.7, 3.6], [0.5, -0.2, 0.0]])
 TALL = np.vstack([A[:2, :2], [[0.5, 0.8]]])
 W, V = np.linalg.eigh(A)
@@ -56,6 +57,16 @@ CALLS = {
     "softmax": ([B], [COLUMNS]),
     "logsumexp_along": ([B, 1.0], [(3,)]),
     "softmax_along": ([B, 0.0], [COLUMNS]),
+    "fourier": ([A, TURNED, 0.7, 0.0], [SQUARE, SQUARE]),
+    "half_fourier": ([A, 0.7, 0.0, 2.0], [(3, 2), (3, 2)]),
+    "real_fourier": ([B, B[::-1].copy(), 0.7, 1.0, 3.0], [SQUARE]),
+    "cosines": ([A, 2.0, 0.0, 0.0, 0.0], [SQUARE]),
+    "complex_det": ([A, TURNED], [(), ()]),
+    "complex_slogdet": ([A, TURNED], [(), (), ()]),
+    "complex_eigh": ([A, TURNED - TURNED.T], [(3,), SQUARE, SQUARE]),
+    "complex_eig": ([A, TURNED], [(3,), (3,), SQUARE, SQUARE]),
+    "complex_svd": ([TALL, TALL[::-1].copy()], [(3, 2), (3, 2), (2,), (2, 2), (2, 2)]),
+    "complex_qr": ([TALL, TALL[::-1].copy()], [(3, 2), (3, 2), (2, 2), (2, 2)]),
 }
 
 

@@ -16,6 +16,7 @@ from contad.engines.source.tangents import matrix_formulas, matrix_tangents, tan
 from contad.engines.source.tangents.appending import Appender
 from contad.engines.source.tangents.tangent_writer import add_tangents
 from contad.engines.source.writing.derivative_text import DerivativeWriter
+from contad.errors import UnsupportedError
 from contad.functions.python_copy import Flags
 from tests.engines.source.programs.harness import functions_of
 from tests.engines.source.programs.matrix_functions import MATRIX_FUNCTIONS, A, V, X, function_named
@@ -103,7 +104,13 @@ def test_functions_of_matrices_in_what_is_called(monkeypatch):
 
 
 def test_each_function_of_matrices_has_a_formula():
-    assert all(map(matrix_tangents.find_formula, FUNCTIONS.values()))
+    without = []
+    for f in FUNCTIONS.values():
+        try:
+            assert matrix_tangents.find_formula(f)
+        except UnsupportedError:
+            without.append(f.name)
+    assert without == ["complex_svd", "complex_qr"]  # which are refused by name
 
 
 def test_functions_of_matrices_in_loops():
