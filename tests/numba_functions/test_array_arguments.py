@@ -107,7 +107,6 @@ OTHERS = {
     "dates": np.array(["2026-01-01"] * 3, "M8[D]"),
     "texts": np.array(["1", "2", "3"]),
     "records": np.zeros(3, [("a", float)]),
-    "complex": DATA + 1.0j,
 }
 
 
