@@ -88,7 +88,7 @@ MORE = {  # examples beside those of tests/ops/test_array_expect_ad.py, because 
 }
 CONSTANT = {
     **{f: (f, X) for f in (np.argmax, np.argmin, np.argsort, np.nonzero, np.flatnonzero, np.argwhere, np.any, np.all)},
-    **{f: (f, X) for f in (np.isneginf, np.isposinf, np.iscomplex, np.isreal, np.iscomplexobj, np.isrealobj)},
+    **{f: (f, X) for f in (np.angle, np.isneginf, np.isposinf, np.iscomplex, np.isreal, np.iscomplexobj, np.isrealobj)},
     **{f: (f, X) for f in (np.count_nonzero, np.result_type, np.common_type)},
     **{f: (f, X) for f in (np.array_str, np.array_repr, np.array2string)},
     **{f: (f, M[:, :2]) for f in (np.diag_indices_from, np.tril_indices_from, np.triu_indices_from)},

@@ -19,7 +19,7 @@ from contad.variables.array import Array, numbers_in
 from contad.variables.complex_pair import as_pair, holds_pairs
 from contad.variables.creation import array
 from contad.variables.library_refusals import IN_A_RULE
-from contad.variables.number import Number, is_real
+from contad.variables.number import Number, is_real, peek
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Real, Value
 from contad.variables.trees import holds_carriers
 
@@ -232,6 +232,16 @@ def _to_pairs(function: Function) -> Function:
     return apply
 
 
+def angle(z: Value, deg: bool = False) -> Value:
+    """np.angle; that of real variables is a constant, 0 or pi."""
+    if holds_pairs(z):
+        return np.angle(as_pair(z), deg)
+    numbers = _numbers(z)
+    if not isinstance(numbers, np.ndarray):
+        return np.angle(z if numbers is None else numbers, deg)
+    return np.angle(np.array([float(peek(x)) for x in numbers.flat]).reshape(numbers.shape), deg)
+
+
 _MIXING = (np.where, np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack, np.append, np.choose,
            np.select, np.block)  # fmt: skip
 _LOGICAL = (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
@@ -241,7 +251,7 @@ OF_OBJECTS: dict[str, Function] = (  # name in NumPy -> replacement for variable
     | {ufunc.__name__: ElementwiseUfunc(ufunc) for ufunc in _ELEMENTWISE}
     | {function.__name__: _by_pairs(function) for function in (np.real, np.imag, np.correlate)}
     | {function.__name__: _to_pairs(function) for function in _MIXING}
-    | {"nan_to_num": nan_to_num, "sinc": sinc, "frombuffer": frombuffer}
+    | {"angle": angle, "nan_to_num": nan_to_num, "sinc": sinc, "frombuffer": frombuffer}
 )
 OF_LINALG: dict[str, Function] = {  # name in np.linalg -> replacement for variables
     "norm": norm,

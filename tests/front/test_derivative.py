@@ -234,7 +234,7 @@ def test_division_by_zero_follows_the_error_model():
     (lambda: contad.grad(is_positive)(1.0), OutputError, "must return one real number, got bool"),
     (lambda: contad.grad(weighted, 3)(X, Y), TypeError, r"argnums \(3,\) out of range for 3 positional"),
     (lambda: contad.grad(weighted)(X), TypeError, "not enough arguments|missing"),
-    (lambda: contad.grad(power)(1j, 2), OutputError, "must return one real number, got a complex one"),
+    (lambda: contad.grad(power)(1j, 2), OutputError, "got a complex one|returned a complex number"),
     (lambda: contad.grad(power)(True, 2), UnsupportedError, "got bool"),
     (lambda: contad.grad(power)("2", 2), UnsupportedError, "got str"),
     (lambda: contad.grad(lambda x: x, engine="tape"), UnsupportedError, "'tape' differentiates functions made by"),
