@@ -298,7 +298,7 @@ def test_values_that_part_by_curvature_have_right_second_derivatives_or_nan(f, r
 def test_a_choice_of_vectors_that_is_not_lost_is_noticed(monkeypatch, place, name, fault, f, right):
     monkeypatch.setattr(place, name, fault)
     found = contad.hvp(f)(np.zeros(len(right)), np.ones(len(right)))
-    assert np.max(np.abs(found - right)) > 1e-3
+    assert np.max(np.abs(found - right)) > 1e-6  # what the test above allows
 
 
 # ---- equal values that part: the largest first among singular values, the smallest among eigenvalues -----------------
