@@ -149,7 +149,9 @@ CASES = {
     "scipy's eigvals": (sl.eigvals, TURNING), "eigvals alone": (lambda a: sl.eig(a, right=False), A),
     "solve_continuous_are": (lambda a, b: sl.solve_continuous_are(a, b, POSITIVE, np.diag([1.0, 2.0])), A, B),
     "solve_continuous_are, real matrix": (
-        lambda a, r: sl.solve_continuous_are(a, B, np.eye(3), np.eye(2) + r @ np.conj(r.T), s=0.1 * B), REAL, A[:2, :2]),
+        lambda a, r: sl.solve_continuous_are(a, B, np.eye(3), np.eye(2) + r @ np.conj(r.T), s=0.1 * B), REAL,
+        A[:2, :2],
+    ),
     "solve_banded": (lambda a, b: sl.solve_banded((1, 1), a, b), BAND[[1, 0, 2]], numbers(5, 2)),
     "toeplitz": (sl.toeplitz, W), "toeplitz, row": (sl.toeplitz, W, numbers(4)), "hankel": (sl.hankel, W, numbers(4)),
     "matmul_toeplitz": (sl.matmul_toeplitz, W, B),
