@@ -57,7 +57,7 @@ def extreme(functions: tuple[Function, ...], argument: Function, is_largest: boo
         positions = np.asarray(observe(argument, rows))
         if may_tie(rows, positions[..., None]):
             z = take_picked(rows, positions[..., None], rank_of_extreme(rows, positions, is_largest))
-        elif rows.ndim == 1 and keepdims is not True and not rows._owner.takes_any:
+        elif rows.ndim == 1 and keepdims is not True and not (isinstance(rows, Array) and rows._owner.takes_any):
             return rows[int(positions)]  # a plain read, without index arrays
         else:
             z = np.take_along_axis(rows, positions[..., None], -1)
