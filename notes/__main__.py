@@ -9,6 +9,7 @@ Each is run in a fresh kernel, with warnings as errors. It needs the extra `note
 
 import argparse
 import base64
+import re
 import sys
 import time
 from pathlib import Path
@@ -55,6 +56,9 @@ def execute(path: Path) -> Any:
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.execution_count -= 1
+            for output in cell.outputs:
+                if "text" in output:  # errors begin with the temporary file of a cell
+                    output["text"] = re.sub(r"\S*ipykernel_\d+\S*?\.py:", "line ", output["text"])
     return notebook
 
 

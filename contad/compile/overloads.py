@@ -115,7 +115,7 @@ def add_overload_method(kind: Any, name: str, **options: Any) -> Callable[[Calla
 
 
 def add_overload_attribute(kind: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`overload_attribute(kind, name)`, likewise."""
+    """`overload_attribute(kind, name)` for a function with annotations, as `add_overload`."""
 
     def register(typing: Callable[..., Any]) -> Callable[..., Any]:
         overload_attribute(kind, name)(_bare(typing))

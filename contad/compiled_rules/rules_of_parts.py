@@ -66,7 +66,7 @@ class RuleOfParts(_Called):
     """The rule of real parts for a call of another rule with arguments of these types."""
 
     def __init__(self, rule: WithParts, plain: tuple[Any, ...]) -> None:
-        """Compile the forward part; UnsupportedError if there is none, or an option is complex."""
+        """Compile the forward part. Raises UnsupportedError if there is none, or if an option is complex."""
         self.name, self.rule, self.plain = rule.name, rule, plain
         parts = compile_parts(rule)
         if parts.backward is None or any(is_complex(plain[k]) for k in parts.options):

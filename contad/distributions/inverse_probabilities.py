@@ -131,6 +131,19 @@ def _log_density(kind, x, shape):
     return rice_log_density.function(x, shape, 1.0)
 
 
+def next_point(y, step, low, high):
+    """y + step; if that is not between low and high, or far away, a point between them."""
+    following = y + step
+    if not low < following < high or abs(step) > 1.0 + abs(y):
+        if math.isinf(low):
+            following = high - 1.0 - abs(high)
+        elif math.isinf(high):
+            following = low + 1.0 + abs(low)
+        else:
+            following = 0.5 * (low + high)
+    return following
+
+
 def _solve(kind, above, p, shape):
     """x where the probability of one tail is p; on the positive half line the search is for log x."""
     positive = kind >= INVERSE_GAUSSIAN
@@ -158,15 +171,7 @@ def _solve(kind, above, p, shape):
             high = y
         slope = math.exp(_log_density(kind, x, shape) - part) * (x if positive else 1.0)
         step = over / slope if slope > 0.0 else math.inf
-        step = step if above else -step
-        following = y + step
-        if not low < following < high or abs(step) > 1.0 + abs(y):
-            if math.isinf(low):
-                following = high - 1.0 - abs(high)
-            elif math.isinf(high):
-                following = low + 1.0 + abs(low)
-            else:
-                following = 0.5 * (low + high)
+        following = next_point(y, step if above else -step, low, high)
         if abs(following - y) <= 4e-16 * abs(y) or following == y:
             return math.exp(following) if positive else following
         y = following

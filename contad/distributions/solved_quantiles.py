@@ -11,6 +11,7 @@ from typing import Any
 
 from contad.distributions.faces import function_of_text
 from contad.distributions.formula import Formula
+from contad.distributions.inverse_probabilities import next_point
 from contad.ops.exponential import exp
 from contad.ops.logic import select
 from contad.rules.scalar_rule import ScalarRule, add_unlisted
@@ -41,14 +42,7 @@ _RULE = """def standard_{name}_quantile(upper, p{shapes}):
         slope = math.exp(min(density.function(y{shapes}) - part, 700.0)) if part > -math.inf else 0.0
         slope = slope * y if {positive} else slope
         step = over / slope if slope > 0.0 else math.inf
-        following = u + step if above else u - step
-        if not low < following < high or abs(step) > 1.0 + abs(u):
-            if math.isinf(low):
-                following = high - 1.0 - abs(high)
-            elif math.isinf(high):
-                following = low + 1.0 + abs(low)
-            else:
-                following = 0.5 * (low + high)
+        following = next_point(u, step if above else -step, low, high)
         if abs(following - u) <= 4e-16 * abs(u) or following == u:
             u = following
             break
@@ -76,7 +70,8 @@ def solve_quantiles(
     start = f"0.5 * ({ends[0]} + {ends[1]})" if bounded else "1.0" if positive else "0.0"
     low, high = (end.replace("_inf", "math.inf") for end in ends)
     text = _RULE.format(name=name, shapes=shapes, low=low, high=high, positive=positive, start=start)
-    known = {"math": math, "density": density, "lower_part": lower, "upper_part": upper, "exp": exp, "select": select}
+    known = {"math": math, "density": density, "lower_part": lower, "upper_part": upper, "exp": exp, "select": select,
+             "next_point": next_point}  # fmt: skip
     count = len(density.argument_names) - 1
     points = [(0.0, 0.3, *SHAPES[:count]), (1.0, 0.2, *SHAPES[1 : 1 + count])]
     rule = ScalarRule(_function_of(text, f"standard_{name}_quantile", known), None, None, False, points)

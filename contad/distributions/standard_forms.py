@@ -48,7 +48,7 @@ class StandardForm(NamedTuple):
         return made
 
     def make_probabilities(self, name: str, density: Formula) -> Cumulative | None:
-        """The probabilities and quantiles, by Newton's method if they have no expression; None if there are none."""
+        """The probabilities and quantiles; None if the row has none. Quantiles without an expression are solved for."""
         options = {key: x for key, x in self.options.items() if key not in ("solved", "outside")}
         if not options.keys() - {"positive", "valid", "lines"}:
             return None

@@ -17,9 +17,9 @@ from contad.rules.array_body import check_body
 from contad.rules.capturing import Capturing
 from contad.rules.compilable import Parts, WithParts, functions_of_text, make_positional
 from contad.rules.numpy_functions import NO_VALUE, Entry, register
-from contad.rules.scalar_rule import is_nested, owner_of
+from contad.rules.scalar_rule import is_nested, library_owner, owner_of
 from contad.variables.arguments import dtype_of, fail, require_plain, require_real
-from contad.variables.array import Array, lower_constants, numbers_in
+from contad.variables.array import Array, lower_constants
 from contad.variables.arrays_of_rules import call_with_arrays, holds_objects
 from contad.variables.complex_pair import ComplexResult, holds_complex, is_complex
 from contad.variables.dtypes import FLOAT, FLOATS, HERMITIAN, Dtypes, dtype_beside
@@ -287,10 +287,9 @@ class ArrayRule(Capturing, WithParts):
                     f"{self.name}: {name} must be a constant, got {'an' if x.kind[0] == 'a' else 'a'} {x.kind}; "
                     "contad.value_of gives its value"
                 )
-        for x in args:
-            if isinstance(x, Array) and x._owner.takes_any:
-                owner = owner_of(self.name, numbers_in(args))
-                return self.apply_on(owner, owner.apply_array, args, options)
+        owner = library_owner(self.name, args)
+        if owner is not None:
+            return self.apply_on(owner, owner.apply_array, args, options)
         if any(map(holds_complex, args)):
             return self.at_complex(args, options)
         numbers: list[Any] = []

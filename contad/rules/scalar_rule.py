@@ -199,10 +199,9 @@ class ScalarRule(Capturing):
                 break
         else:
             return self.array_value(*args)
-        for x in args:
-            if isinstance(x, Array) and x._owner.takes_any:
-                owner = owner_of(self.name, numbers_in(args))
-                return self.apply_on(owner, owner.apply_elementwise, list_operands(args))
+        owner = library_owner(self.name, args)
+        if owner is not None:
+            return self.apply_on(owner, owner.apply_elementwise, list_operands(args))
         if any(map(holds_complex, args)):
             return self._at_complex(args)
         twin = self.find_twin(args) if self.has_twin() else None
@@ -358,6 +357,14 @@ def is_nested(x: Value) -> bool:
         return False
     value = x._sync_parts()._value
     return isinstance(value, Carrier) or (isinstance(value, np.ndarray) and value.dtype == object)
+
+
+def library_owner(function: str, args: Iterable[Value]) -> Owner | None:
+    """The owner with the highest level if an argument is an array variable of the engine `arrays`; else None."""
+    for x in args:
+        if isinstance(x, Array) and x._owner.takes_any:
+            return owner_of(function, numbers_in(args))
+    return None
 
 
 def owner_of(function: str, args: Iterable[Value]) -> Owner:

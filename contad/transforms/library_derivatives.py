@@ -6,6 +6,8 @@ A pullback is linear in its cotangent. So its own pullback is the tangent: forwa
 import functools
 from collections.abc import Sequence
 
+import numpy as np
+
 from contad.engines import ARRAYS, engine as engine_class
 from contad.engines.arrays.libraries import library_of
 from contad.errors import UnsupportedError
@@ -15,12 +17,15 @@ from contad.variables.number import peek
 from contad.variables.open_types import ArrayValue, Function, Nested, Options
 from contad.variables.trees import is_of_library, leaves_of
 
+_OF_NUMPY = (np.ndarray, float, int, np.float64)
+
 
 def on_library(engine: str | None, args: Sequence[Nested]) -> bool:
     """Whether the engine `arrays` answers: it is named, or an argument is an array of another library."""
     if engine is not None:
         return engine == ARRAYS
-    leaves = [x for arg in args for x in leaves_of(arg)]
+    others = [x for x in args if x.__class__ not in _OF_NUMPY]  # which are most, and need no search
+    leaves = [x for arg in others for x in leaves_of(arg)]
     return any(is_of_library(x) or getattr(getattr(x, "_owner", None), "takes_any", False) for x in leaves)
 
 

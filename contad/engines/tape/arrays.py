@@ -143,7 +143,7 @@ def lift(x, cell, header, address):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def lift_pairs(x, cell, header, address):  # type: ignore[no-untyped-def]
-    """The complex array x as pairs of variables of the cells from `cell`, part beside part, likewise."""
+    """The complex array x as pairs of variables, like `lift`; the two cells of a pair are neighbours."""
     made = _array_at(address, x.shape, x)
     flat = made.reshape(made.size)
     for k, value in enumerate(x.flat):

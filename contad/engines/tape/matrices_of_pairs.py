@@ -144,7 +144,7 @@ def _pinv(a: Any, rcond: Any = 1e-15) -> Any:
 
 @add_overload(np.linalg.lstsq)
 def _lstsq(a: Any, b: Any, rcond: Any = -1.0) -> Any:
-    """Of the real matrix, each singular value comes twice."""
+    """By the real matrix, which has each singular value twice."""
     if not (meets_arrays(a, b) and _is_matrix(a) and is_complex(b)) or b.ndim not in (1, 2):
         return None
     zeros = zeros_of[VARIABLE]
@@ -162,7 +162,7 @@ def _lstsq(a: Any, b: Any, rcond: Any = -1.0) -> Any:
 
 @add_overload(np.linalg.cholesky)
 def _cholesky(a: Any) -> Any:
-    """Of the real matrix with a block of two rows and columns for each element: its factor has such blocks, too."""
+    """By a real matrix in which each element is a block of two rows and columns. Its factor has such blocks, too."""
     if not _is_matrix(a):
         return None
     zeros = zeros_of[VARIABLE]

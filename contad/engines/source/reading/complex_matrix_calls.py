@@ -142,7 +142,7 @@ def _pinv(site: CallSite, a: Any, rcond: Any) -> Complex:
 
 @reads_complex("a b rcond", np.linalg.lstsq)
 def _lstsq(site: CallSite, a: Any, b: Any, rcond: Any) -> Any:
-    """Of the real matrix, each singular value comes twice."""
+    """By the real matrix, which has each singular value twice."""
     x, right = _matrix(site, a), _matrix(site, b, 1, 2)
     found, squares, rank, s = site.again(np.linalg.lstsq, _twice(site, x), _stack(site, right), *_list_given(rcond))
     every_other = site.builder.view(s, [(None, None, constant(2))])
@@ -152,7 +152,7 @@ def _lstsq(site: CallSite, a: Any, b: Any, rcond: Any) -> Any:
 
 @reads_complex("a", np.linalg.cholesky)
 def _cholesky(site: CallSite, a: Any) -> Complex:
-    """Of the real matrix with a block of two rows and columns for each element: its factor has such blocks, too."""
+    """By a real matrix in which each element is a block of two rows and columns. Its factor has such blocks, too."""
     x, builder = _matrix(site, a), site.builder
     n = builder.length(x.real, 0)
     site.arrays.require_equal(*site.arrays.shape(x.real))

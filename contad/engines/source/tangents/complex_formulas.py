@@ -6,8 +6,8 @@ A complex number is a pair of real ones; so are operands, results and their tang
 import numpy as np
 from numba import njit
 
+from contad.engines.source.tangents.matrix_formulas import mark_near
 from contad.kernels import fourier_lines
-from contad.ops.close_values import NEAR
 from contad.variables.open_types import ArrayValue, Real
 
 Array = ArrayValue
@@ -74,19 +74,6 @@ def complex_slogdet(
 
 # ---- spectra ---------------------------------------------------------------------------------------------------------
 @njit
-def _lose_near(values: Array, w: Array) -> None:
-    """Set the tangents of values that are near others to nan, as `mark_near`."""
-    n = w.shape[0]
-    most = 0.0
-    for i in range(n):
-        most = max(most, abs(w[i]))
-    for i in range(n):
-        for j in range(n):
-            if i != j and abs(w[j] - w[i]) <= NEAR * most:
-                values[i] *= np.nan
-
-
-@njit
 def _turn_back(x: Array, v: Array, place: int, j: int) -> None:
     """Column j of x, the tangent of a vector, without the change of phase of its element that LAPACK makes real."""
     if abs(v[place, j]) > 1e-13:
@@ -119,7 +106,7 @@ def complex_eigh(
     for j in range(n):
         _turn_back(x, v, 0, j)
     if again:
-        _lose_near(values, w)
+        mark_near(values, w)
     return values, x.real, x.imag
 
 
@@ -150,5 +137,5 @@ def complex_eig(
             x[i, j] -= v[i, j] * along
         _turn_back(x, v, place, j)
     if again:
-        _lose_near(values, w)
+        mark_near(values, w)
     return values.real, values.imag, x.real, x.imag
