@@ -183,7 +183,7 @@ def test_integers_become_floats(weighted):
     ((A,), {}, TypeError, "weighted_rows: missing argument b"),
     ((A, B, B), {}, TypeError, r"weighted_rows: expected 2 array\(s\), got 3"),
     ((A, B.tolist()), {"axis": 1}, TypeError, "weighted_rows: unexpected argument axis"),
-    ((A.tolist(), B * 1j), {}, UnsupportedError, "b must be an array of real numbers, got dtype complex128"),
+    ((A.tolist(), B * 1j), {}, UnsupportedError, "b must be an array of real numbers, got an array of complex128"),
     ((A, "text"), {}, UnsupportedError, "b must be an array of real numbers, got dtype <U4"),
 ])  # fmt: skip
 def test_wrong_calls_are_refused(weighted, args, options, error, message):
