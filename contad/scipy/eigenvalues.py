@@ -155,7 +155,10 @@ def eigvals(
         a v = v diag(w),     a_bar = v^-H diag(w_bar) v^H
 
     Shapes:  a (..., n, n) -> w (..., n).
-    Domain, Raises, Cost, Ref:  like `eig`.
+    Domain:  every a; derivatives of equal eigenvalues are nan.
+    Raises:  UnsupportedError for b= and homogeneous_eigvals=, ValueError if a is not finite.
+    Cost:    O(n^3), and so is the sweep.
+    Ref:     `contad.ops.spectra`; Boeddeker et al. (2019).
 
     >>> eigvals(np.array([[2.0, 1.0], [0.0, 3.0]]))
     array([2.+0.j, 3.+0.j])

@@ -28,6 +28,7 @@ OTHER = S + np.eye(3) + 0.1 * np.outer([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
 FIRST = np.array([5.0, 0.0, 0.0, 0.0])
 DIAGONAL, BESIDE = np.array([3.5, 4.7, 1.2, 3.1]), np.array([0.7, 0.4, -0.9])
 REAL = np.array([[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]])  # whose eigenvalues are real
+TURNING = REAL @ np.array([[0.0, -1.0, 0.3], [1.0, 0.2, 0.0], [0.0, 0.1, 1.4]])  # two of whose are not
 NEAR = a(4, 2) @ np.array([[1.2, 0.3], [-0.4, 0.9]]) + 0.2 * a(4, 2, seed=5) * [1.0, 6.0]
 
 
@@ -92,6 +93,7 @@ CASES = {
     "eigh": (lambda m, x: unsigned(m.eigh(x)[1]), S),
     "eigh, by a driver": (lambda m, x: m.eigh(x, driver="ev")[0], S),
     "eigh, upper": (lambda m, x: m.eigh(x, lower=False)[0], S),
+    "eig": (lambda m, x: unsigned(np.real(m.eig(x)[1])), REAL), "eigvals": (lambda m, x: np.imag(m.eigvals(x)), TURNING),
     "eigh, two matrices": (lambda m, x, y: unsigned(m.eigh(x, y)[1]), S, OTHER),
     "eigvalsh, two matrices": (lambda m, x, y: m.eigvalsh(x, y), S, OTHER),
     "svd": (lambda m, x: unsigned(m.svd(x, full_matrices=False)[0]), TALL),

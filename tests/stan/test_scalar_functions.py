@@ -61,6 +61,7 @@ CASES = {
     "owens_t": ((0.7, 0.4), 0, lambda h, a: mp.quad(
         lambda t: mp.exp(-h * h * (1 + t * t) / 2) / (1 + t * t) / (2 * mp.pi), [0, a])),
     "pow": ((1.7, 2.1), 0, mp.power), "rising_factorial": ((5.3, 2.1), 0, mp.rf), "sqrt": ((1.7,), 0, mp.sqrt),
+    "std_normal_log_qf": ((-0.7,), 0, lambda p: _root(lambda x: mp.log(mp.ncdf(x)) - p, 0.0)),
     "student_t_qf": ((0.8, 3.7, 0.4, 1.3), 0, lambda p, nu, m, s: m + s * _root(lambda t: _t_cdf(t, nu) - p, 0.9)),
 }  # fmt: skip
 OF_VECTORS = {"softmax", "log_softmax", "log_sum_exp"}
