@@ -23,6 +23,8 @@ from contad.rules.array_rule import ArrayRule
 from contad.rules.definition import bind_captured, captured_values, copy_under, looked_up
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables import complex_pair, dtypes, number
+from contad.variables.array import is_view
+from contad.variables.layout import is_immutable
 from contad.variables.number import Carrier
 from contad.variables.open_types import ArrayValue, Function, Rule, Value
 
@@ -112,6 +114,29 @@ class Library:
     def add_at(self, a: ArrayValue, key: Any, x: ArrayValue) -> None:
         """a[key] += x, in which repeated indices accumulate."""
         np.add.at(a, key, x)
+
+    def shares_memory(self, v: Value, a: Value) -> bool:
+        """Whether v, made from a by a function that moves elements, is a view of it in this library."""
+        if self.name in ("dask", "jax", "sparse"):
+            return False
+        if isinstance(v, Carrier):
+            return is_view(v, a) if isinstance(a, Carrier) else False
+        if self.name == "torch":
+            return bool(v.untyped_storage().data_ptr() == a.untyped_storage().data_ptr())
+        v, a = getattr(v, "_array", v), getattr(a, "_array", a)  # of array_api_strict
+        return is_view(v, a) if hasattr(v, "base") else not self.is_numpy
+
+    def keep(self, v: Value, watched: list[tuple[Any, int]]) -> Value:
+        """A constant as a derivative reads it later: a copy if its owner may write to it, or its version is noted."""
+        if isinstance(v, (Carrier, float, int)) or not hasattr(v, "shape"):
+            return v
+        if isinstance(v, (np.ndarray, np.generic)):
+            return v.copy() if isinstance(v, np.ndarray) and not is_immutable(v) else v
+        if self.name == "torch":
+            if not v.is_inference():
+                watched.append((v, v._version))
+            return v
+        return v if self.name in ("jax", "sparse") or not isinstance(v, self.kind) else self.rebind(numpy_names.copy)(v)
 
     # ---- sparse arrays: their elements and positions in C order ------------------------------------------------------
     def nonzero_elements(self, x: Any) -> tuple[np.ndarray, np.ndarray]:

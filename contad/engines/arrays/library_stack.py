@@ -5,6 +5,7 @@ rule. The adjoints are a list of arrays of that library. Nothing here reads a nu
 stand for a computation that has not run yet.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -12,12 +13,24 @@ import numpy as np
 
 from contad.engines.arrays.libraries import READS_VALUES, Library, library_of, refuse_rule
 from contad.engines.arrays.library_var import LibraryVar
-from contad.engines.arrays.movements import Movement, choose_back, split_back, unstack
-from contad.errors import UnsupportedError
+from contad.engines.arrays.movements import (
+    Movement,
+    assign,
+    choose_back,
+    clear,
+    find_last_writes,
+    put_back,
+    split_back,
+    unstack,
+)
+from contad.engines.arrays.numpy_names import gather
+from contad.errors import StaleVariableError, UnsupportedError
 from contad.variables.adjoints import Adjoints
+from contad.variables.layout import same_layout
 from contad.variables.number import Carrier, peek
-from contad.variables.open_types import AdjointVector, ArrayValue, CellIndex, Function, Nested, Options, Rule, Value
+from contad.variables.open_types import AdjointVector, ArrayValue, CellIndex, Function, Key, Nested, Options, Rule, Value
 from contad.variables.stack import ChainStack, Footprint, Row
+from contad.variables.trees import map_lists
 
 Pull = Callable[[Value], Iterable[Value]]  # the cotangent of a result -> those of the operands that are variables
 Operand = tuple[int, tuple[int, ...], Any]  # the cell, the shape and the dtype
@@ -39,7 +52,13 @@ class LibraryStack(ChainStack):
 
     # ---- variables ---------------------------------------------------------------------------------------------------
     def array_variable(self, value: Value) -> LibraryVar:
+        if value.__class__ is np.ndarray:
+            value = np.array(value, order="C")  # its owner may write to it, and arguments have no layout
+        return self.writable(value)
+
+    def writable(self, value: Value) -> LibraryVar:
         x = self._result(value, library_of(peek(value)))
+        x._origin = x._cell
         self.push(_input_chain)
         return x
 
@@ -135,8 +154,13 @@ class LibraryStack(ChainStack):
         partials, reads_z, reads = form.work_for(tuple(mine))
         kept = [v if read or not hasattr(v, "shape") else None for v, read in zip(values, reads, strict=True)]
         kept_z = z if reads_z else None
+        watched: list[tuple[Any, int]] = []
+        if len(mine) < len(kept):
+            kept = [v if k in mine else library.keep(v, watched) for k, v in enumerate(kept)]
 
         def pull(d: Value) -> list[Value]:
+            if watched:
+                require_unwritten(rule.name, watched)
             own = library.form(rule).work_for(tuple(mine))[0] if d.__class__ is LibraryVar else partials
             return [
                 d if literal == 1.0 else d * literal if literal is not None else product(d, partial(kept_z, *kept))
@@ -164,8 +188,12 @@ class LibraryStack(ChainStack):
         needed = frozenset().union(*(rule.needs(name) for name in names))
         kept = [v if name in needed else Shaped.of(v) for name, v in zip(rule.argument_names, values, strict=True)]
         kept_z = z if "z" in needed else None
+        watched: list[tuple[Any, int]] = []
+        if len(mine) < len(kept):
+            kept = [v if k in mine else library.keep(v, watched) for k, v in enumerate(kept)]
 
         def pull(d: Value) -> Iterator[Value]:
+            require_unwritten(rule.name, watched)
             more = saved if form.common is None else (*saved, form.common(kept_z, d, *kept, *saved, **options))
             for vjp in vjps:
                 yield vjp(kept_z, d, *kept, *more, **options)
@@ -207,10 +235,29 @@ class LibraryStack(ChainStack):
         library = x._library
         function, transpose = library.rebind(movement.function), library.rebind(movement.transpose)
         value = x._sync_parts()._value
+        if value.__class__ is float:
+            value = np.float64(value)
         shape = tuple(value.shape)
         z = function(value, *args, **options)
         name = movement.function.__name__
         return self.record(name, z, library, [x], lambda d: (transpose(d, shape, *args, **options),))
+
+    def assign(self, x: Value, key: Key, y: Value) -> LibraryVar:
+        """x with y at an index."""
+        library = self._library_for((x, y))
+        clear_at, last_writes = library.rebind(clear), library.rebind(find_last_writes)
+        values = [as_operand(library, self.value_in(x)), self.value_in(y)]
+        mine = [k for k, v in enumerate((x, y)) if isinstance(v, LibraryVar) and v._owner is self]
+        last = last_writes(values[0].shape, key) if 1 in mine else None
+        z = library.rebind(assign)(values[0], key, values[1])
+
+        def pull(d: Value) -> Iterator[Value]:
+            if 0 in mine:
+                yield clear_at(d, key)
+            if 1 in mine:
+                yield d[key] if last is None else library.np.where(last, d[key], 0.0)
+
+        return self.record("assign", z, library, [(x, y)[k] for k in mine], pull)
 
     def join(self, function: Function, parts: Sequence[Value], axis: int) -> LibraryVar:
         """np.concatenate or np.stack of arrays and variables."""
@@ -233,10 +280,13 @@ class LibraryStack(ChainStack):
         back = library.rebind(choose_back)
         mine = [k for k, v in enumerate((x, y)) if isinstance(v, LibraryVar) and v._owner is self]
         chosen = peek(condition)
+        watched: list[tuple[Any, int]] = []
+        kept = library.keep(chosen, watched)
         z = library.rebind(np.where)(chosen, self.value_in(x), self.value_in(y))
 
         def pull(d: Value) -> list[Value]:
-            found = back(d, chosen)
+            require_unwritten("where", watched)
+            found = back(d, kept)
             return [found[k] for k in mine]
 
         return self.record("where", z, library, [(x, y)[k] for k in mine], pull)
@@ -244,7 +294,7 @@ class LibraryStack(ChainStack):
     def move(self, move: Callable[[Nested], ArrayValue], sources: Nested) -> ArrayValue:
         """A function that moves elements of several sources: NumPy moves positions, and the library takes them."""
         parts: list[Value] = []
-        start = 0
+        start = 1  # at 0 is a zero, with which NumPy fills
 
         def number(x: Nested) -> Nested:
             nonlocal start
@@ -254,17 +304,30 @@ class LibraryStack(ChainStack):
             positions = np.arange(start, start + int(np.prod(shape))).reshape(shape)
             start += positions.size
             parts.append(x)
-            return positions
+            return same_layout(positions, peek(x))
 
-        moved = move({key: number(x) for key, x in sources.items()})
+        moved: Any = move({key: number(x) for key, x in sources.items()})
+        if isinstance(moved, (list, tuple)):
+            return type(moved)(self.move(lambda s, k=k: move(s)[k], sources) for k in range(len(moved)))
         library = self._library_for([x for x in parts if isinstance(x, LibraryVar)])
-        arrays: list[Any] = [x if isinstance(x, Carrier) else as_operand(library, x) for x in parts]
-        flat = [np.reshape(x, (-1,)) for x in arrays]
-        joined = self.join(np.concatenate, flat, 0)
-        return joined.take(np.asarray(moved))
+        gather_from, put = library.rebind(gather), library.rebind(put_back)
+        moved, total = np.array(moved), start - 1
+        if library.is_numpy:
+            z = move({key: map_lists(self.value_in, x) for key, x in sources.items()})
+        else:
+            arrays = [as_operand(library, self.value_in(x)) for x in parts]
+            z = gather_from(library.np.concatenate([library.np.reshape(x, (-1,)) for x in arrays]), move, moved)
+        mine = [k for k, x in enumerate(parts) if isinstance(x, LibraryVar) and x._owner is self]
+        shapes = [tuple(getattr(x, "shape", ())) for x in parts]
+        ends = np.cumsum([math.prod(shape) for shape in shapes])
 
-    def writable(self, value: Value) -> ArrayValue:
-        return self.array_variable(value)
+        def pull(d: Value) -> Iterator[Value]:
+            flat = put(d, (total,), move, moved)
+            for k in mine:
+                part = flat[int(ends[k]) - math.prod(shapes[k]) : int(ends[k])]
+                yield library.np.reshape(part, shapes[k])
+
+        return self.record("move", z, library, [parts[k] for k in mine], pull)
 
     def adopt(self, y: Value) -> ArrayValue:
         raise UnsupportedError(
@@ -292,8 +355,8 @@ class LibraryStack(ChainStack):
         return super().pull(made, seeds)
 
     def cotangent(self, x: Value) -> Value:
-        d = self.adjoints[x._cell] if x._cell < len(self.adjoints) else None
-        return x.as_gradient(d)
+        k = x._origin or x._cell  # of an argument that f has written to, the cell before
+        return x.as_gradient(self.adjoints[k] if k < len(self.adjoints) else None)
 
     def adjoint_of(self, index: int) -> Value:
         d = self.adjoints[index] if index < len(self.adjoints) else None
@@ -333,6 +396,13 @@ def accumulate(
         if library.is_numpy:
             raise
         raise refuse_rule(name, library, error) from error
+
+
+def require_unwritten(name: str, watched: Sequence[tuple[Any, int]]) -> None:
+    """Refuse a derivative that reads constants which have changed since."""
+    for v, version in watched:
+        if v._version != version:
+            raise StaleVariableError(f"{name}: a constant array was written to after this operation; write to a copy")
 
 
 class Shaped:

@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 
 from contad.engines.arrays.libraries import Library
-from contad.engines.arrays.movements import CLEARING, EMBEDDING, INDEXING, MOVEMENTS, Movement
-from contad.errors import UnsupportedError
+from contad.engines.arrays.movements import GATHER, INDEXING, MOVEMENTS, Movement
+from contad.engines.arrays.numpy_names import index_by
+from contad.errors import OverlapError, UnsupportedError, place_of_user
 from contad.protocols.array_protocols import array_ufunc, install_arrays
 from contad.protocols.number_protocols import CONSTANTS
 from contad.rules.array_rule import _by_ufunc as _array_rules
 from contad.rules.numpy_functions import entry_of, find_exported_name, written_for
-from contad.rules.scalar_rule import ScalarRule, owner_of, rule_of_ufunc
-from contad.variables.array import Array, View, Write, numbers_in, require_no_inner
+from contad.rules.scalar_rule import ScalarRule, owner_of, rule_of_ufunc, rules
+from contad.variables.array import Array, View, Write, _piece, numbers_in, require_no_inner
+from contad.variables.complex_pair import NO_ROOM, ComplexPair
+from contad.variables.layout import OVERLAPPING, same_layout
 from contad.variables.number import Carrier, Number, map_numbers, peek
 from contad.variables.open_types import ArrayValue, Function, Key, Nested, Option, Options, Value
 from contad.variables.trees import is_of_library
@@ -28,6 +31,7 @@ class LibraryVar(Array):
     kind = "array variable"
     _cell: int
     _library: Library
+    _origin: int = 0  # of an argument: its cell before writes
     _move_of_view: Any = None  # of a view: the movement, its arguments and its options
 
     # ---- the parts ---------------------------------------------------------------------------------------------------
@@ -124,13 +128,22 @@ class LibraryVar(Array):
 
     # ---- movements ---------------------------------------------------------------------------------------------------
     def _view_by(self, movement: Movement, *args: Value, **options: Option) -> "LibraryVar":
-        """A movement that NumPy performs as a view: it follows later writes to this array."""
+        """A movement: a view, which follows later writes to this array, if the library gives one."""
         z: LibraryVar = self._owner.perform(movement, self, args, options)
-        z._parent, z._move_of_view, z._seen = self, (movement, args, options), self._version
+        if self._library.shares_memory(z._value, self._value):
+            z._base, z._parent = self._root(), self
+            z._move_of_view, z._seen = (movement, args, options), self._version
         return z
 
     def _move(self, move: View) -> ArrayValue:
-        return self._owner.move(lambda sources: move(sources[0]), {0: self})
+        self._sync_parts()
+        positions = np.arange(1, self.size + 1).reshape(self.shape)
+        if self._library.is_numpy:
+            positions = same_layout(positions, peek(self))
+        moved: Any = move(positions)
+        if isinstance(moved, (list, tuple)):
+            return type(moved)(self._move(_piece(move, k)) for k in range(len(moved)))
+        return self._view_by(GATHER, move, np.array(moved, np.int64))
 
     def __getitem__(self, key: Key) -> Value:
         self._sync_parts()
@@ -139,9 +152,6 @@ class LibraryVar(Array):
             key, flipped = _forwards(key, self.shape)
             if flipped:
                 return np.flip(self[key], flipped)
-        is_copy = any(hasattr(k, "shape") or isinstance(k, list) for k in (key if isinstance(key, tuple) else (key,)))
-        if is_copy:
-            return self._owner.perform(INDEXING, self, (key,), {})
         return self._view_by(INDEXING, key)
 
     def take(self, positions: np.ndarray) -> "LibraryVar":
@@ -151,11 +161,15 @@ class LibraryVar(Array):
         return self._owner.perform(INDEXING, self, (where,), {})
 
     def reshape(self, *shape: Option, order: str = "C", copy: Option = None) -> ArrayValue:
-        new = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        new = shape[0] if len(shape) == 1 else shape
+        if order not in _ORDERS:
+            return self._move(lambda a: np.reshape(a, new, order=order))  # type: ignore[arg-type]
         return self._view_by(MOVEMENTS[np.reshape], new, **_order(order))
 
     def ravel(self, order: str = "C") -> ArrayValue:
-        return self._view_by(MOVEMENTS[np.reshape], (-1,), **_order(order))
+        if order not in _ORDERS:
+            return self._move(lambda a: np.ravel(a, order=order))  # type: ignore[arg-type]
+        return self._view_by(MOVEMENTS[np.ravel], **_order(order))
 
     def transpose(self, *axes: Option) -> ArrayValue:
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
@@ -173,7 +187,10 @@ class LibraryVar(Array):
 
     def copy(self, order: str = "C") -> ArrayValue:
         """An array of its own, for writes."""
-        z = self._owner._result(self._sync_parts()._value, self._library)
+        value = self._sync_parts()._value
+        if isinstance(value, np.ndarray) or isinstance(value, LibraryVar):
+            value = value.copy(order)
+        z = self._owner._result(value, self._library)
         z._cell = self._cell
         self._owner.top -= 1  # the cell of this array is also that of its copy
         return z
@@ -200,34 +217,94 @@ class LibraryVar(Array):
                 level=owner,
             )
         require_no_inner(y, owner.level)
-        self._sync_parts()
+        if isinstance(peek(self), (np.generic, float)):
+            raise TypeError("'numpy.float64' object does not support item assignment")
+        self._require_writable()
         key = _plain_key(key)
-        shape = self.shape
-        place = np.shape(np.empty(shape)[key]) if library.is_numpy else tuple(peek(self)[key].shape)
-        kept = owner.perform(CLEARING, self, (key,), {})
-        if not isinstance(y, LibraryVar):
-            y = library.np.broadcast_to(library.np.asarray(y, dtype=self.dtype), place)
-            written = library.add_to_zeros(y, shape, key)
-        else:
-            wide: Any = y if y.shape == place else np.broadcast_to(_drop_axes(y, len(place)), place)
-            written = wide._owner.perform(EMBEDDING, wide, (shape, key), {})
-        self._become(kept + written)
+        whole = y if isinstance(y, LibraryVar) else as_assigned(y, library)
+        place = getattr(whole, "ndim", 0) and len(tuple(peek(self)[key].shape))
+        self._become(owner.assign(self, key, _drop_axes(whole, place) if getattr(whole, "ndim", 0) > place else whole))
+
+    def _require_writable(self) -> None:
+        """Refuse writes to arguments that overlap, and to views that NumPy makes read-only."""
+        root = self._root()
+        if OVERLAPPING and id(root) in OVERLAPPING:
+            raise OverlapError(f"{OVERLAPPING[id(root)][1]}; it writes at {place_of_user()}")
+        self._sync_parts()
+        value = peek(self)
+        if self._parent is not None and isinstance(value, np.ndarray) and not value.flags.writeable:
+            raise ValueError("assignment destination is read-only")
+
+    def _take_result(self, result: Value) -> "LibraryVar":
+        """This array after an operation in place, or the result where a library has none in place."""
+        library = self._library
+        if isinstance(result, ComplexPair):
+            raise TypeError(f"an operation in place: {NO_ROOM}")
+        if result is NotImplemented or library.name in ("jax", "dask") or isinstance(peek(self), (np.generic, float)):
+            return result
+        require_no_inner(result, self._owner.level)
+        self._require_writable()
+        if result.shape != self.shape:
+            raise ValueError(f"an operation in place: the result must have shape {self.shape}, got {result.shape}")
+        self._become(result if result.dtype == self.dtype else result.astype(self.dtype))
+        return self
 
     def _write(self, write: Write, y: Value) -> None:
-        raise UnsupportedError("an assignment: write x[k] = y on the engine arrays", level=self._owner)
+        """A write by a function of NumPy: it writes positions, and the library takes the elements."""
+        owner = self._owner
+        owner.check_usable("an assignment")
+        require_no_inner(y, owner.level)
+        self._require_writable()
+        if isinstance(y, LibraryVar) and y._root() is self._root() and self._library.is_numpy:
+            self._write_aliased(write, y)
+            return
+
+        def write_positions(sources: Any) -> np.ndarray:
+            positions = np.array(sources[0], order="K")
+            write(positions, sources[1])
+            return positions
+
+        self._become(owner.move(write_positions, {0: self, 1: as_assigned(y, self._library)}))
+
+    def _write_aliased(self, write: Write, y: "LibraryVar") -> None:
+        """The same from the memory that is written: NumPy reads elements that it has written."""
+        root: Any = self._root()
+        y._sync_parts()
+
+        def write_positions(a: np.ndarray) -> np.ndarray:
+            positions = a.copy("K")
+            write(self._view_of(positions), y._view_of(positions))
+            return positions
+
+        root._become(self._owner.move(lambda sources: write_positions(sources[0]), {0: root}))
+
+    def _view_of(self, a: Any) -> Any:
+        """The view of an array of NumPy that this array is of its root."""
+        if self._parent is None:
+            return a
+        movement, args, options = self._move_of_view
+        parent: Any = self._parent
+        whole = parent._view_of(a)
+        return args[0](whole) if movement is GATHER else movement.function(whole, *args, **options)
 
     def _become(self, new: "LibraryVar") -> None:
         """Replace the value and the cell, and write to the parent of a view."""
-        self._value, self._cell = new._value, new._cell
+        value = new._value
+        self._value = np.asarray(value) if isinstance(value, np.generic) else value  # NumPy's numbers are immutable
+        self._cell = new._cell
         self._version += 1
         if self._move_of_view is not None:
             movement, args, options = self._move_of_view
             parent: Any = self._parent
-            library = self._library
-            back = library.rebind(movement.transpose)
             if movement is INDEXING:
-                parent[args[0]] = new
+                parent._become(self._owner.assign(parent, args[0], new))
+            elif movement is GATHER:
+                flat = np.reshape(parent, (-1,)) if parent.ndim != 1 else parent
+                places = self._library.rebind(index_by)(args[1] - 1)
+                flat = self._owner.assign(flat, places, np.reshape(new, (-1,)))
+                parent._become(flat.reshape(parent.shape))
             else:
+                back = self._library.rebind(movement.transpose)
                 parent._become(back(new, parent.shape, *args, **options))
             self._seen = parent._version
 
@@ -240,6 +317,8 @@ class LibraryVar(Array):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Value, **options: Option) -> Any:
         if method == "__call__" and not options:
+            if any(isinstance(x, (list, tuple)) for x in inputs):
+                return ufunc(*(as_assigned(x, self._library) for x in inputs))
             if len(inputs) == 1 and (found := rule_of_ufunc(ufunc)) is not None:
                 return self._owner.apply_elementwise(found, inputs)
             owner = owner_of(ufunc.__name__, numbers_in([*inputs]))
@@ -251,12 +330,12 @@ class LibraryVar(Array):
                     return owner.apply_array(array, inputs, {})
                 library = self._library
                 written = written_for(ufunc)
-                if written is not None:
+                if written is not None and not library.is_numpy:
                     return library.rebind_body(inspect.unwrap(written))(*inputs)
                 if ufunc in CONSTANTS:
                     return library.rebind(ufunc)(*map(peek, inputs))
                 if ufunc is np.positive or ufunc is np.conjugate:
-                    return self
+                    return self.copy("K")
         return array_ufunc(self, ufunc, method, *inputs, **options)
 
     def __array_function__(self, function: Function, types: Sequence[type], args: Nested, options: Options) -> Any:
@@ -286,7 +365,7 @@ class LibraryVar(Array):
             plain = map_numbers(peek, args), map_numbers(peek, options)
             return library.rebind(function)(*plain[0], **plain[1])
         implementation = entry.implementation
-        if entry.kind == "composite":
+        if entry.kind == "composite" and not library.is_numpy:
             implementation = library.rebind_body(inspect.unwrap(implementation))
         return implementation(*args, **options)
 
@@ -322,9 +401,19 @@ def _forwards(key: Key, shape: tuple[int, ...]) -> tuple[Key, tuple[int, ...]]:
     return tuple(made), tuple(flipped)
 
 
-def _drop_axes(y: LibraryVar, n: int) -> LibraryVar:
+def as_assigned(y: Value, library: Library) -> Value:
+    """A list as the array that is assigned."""
+    if isinstance(y, (list, tuple)):
+        return np.stack([as_assigned(part, library) for part in y]) if numbers_in(y) else np.asarray(y)
+    return y
+
+
+def _drop_axes(y: Value, n: int) -> Value:
     """An assigned array without the leading axes of length 1 that its place does not have."""
-    return y.reshape(y.shape[max(y.ndim - n, 0) :]) if y.ndim > n else y
+    return y.reshape(tuple(y.shape[len(y.shape) - n :]))
+
+
+_ORDERS = ("C", "F")
 
 
 def _order(order: str) -> Options:
@@ -365,5 +454,11 @@ def _apply(rule: ScalarRule, args: tuple[Value, ...]) -> Value:
     return owner.apply_elementwise(rule, args)
 
 
+def _in_place(name: str) -> Function:
+    return lambda x, y: x._take_result(getattr(x, f"__{name}__")(y))
+
+
 LibraryVar.implement = staticmethod(_implement)  # type: ignore[attr-defined]
 install_arrays(LibraryVar, _implement)
+for _name in ("matmul", *(rule.operator for rule in rules() if rule.operator is not None and rule.arity == 2)):
+    setattr(LibraryVar, f"__i{_name}__", _in_place(_name))

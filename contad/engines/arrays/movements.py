@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.engines.arrays.numpy_names import add_to_zeros, copy
+from contad.engines.arrays.numpy_names import add_to_zeros, copy, gather, index_by
 from contad.ops.cotangents import fold
+from contad.rules.scalar_rule import owner_of
 from contad.variables.number import Carrier
 from contad.variables.open_types import ArrayValue, Function, Key, Option, Value
 
@@ -49,9 +50,40 @@ def clear(a: Value, key: Key) -> ArrayValue:
     return z
 
 
+def assign(a: Value, key: Key, y: Value) -> ArrayValue:
+    """A copy of a with y at an index."""
+    numbers = [x for x in (a, y) if isinstance(x, Carrier)]
+    if numbers:
+        return owner_of("an assignment", numbers).assign(a, key, y)
+    z = copy(a)
+    z[key] = y
+    return z
+
+
+def find_last_writes(shape: tuple[int, ...], key: Key) -> ArrayValue | None:
+    """Which elements at an index an assignment leaves there, where positions repeat; None if none can."""
+    keys = key if isinstance(key, tuple) else (key,)
+    if not any(hasattr(k, "shape") and len(k.shape) and "bool" not in str(k.dtype) for k in keys):
+        return None
+    turns = np.zeros(shape, dtype=np.int64)
+    places = np.shape(turns[key])
+    numbers = np.reshape(np.arange(math.prod(places)), places)
+    turns[key] = numbers
+    return turns[key] == numbers
+
+
 INDEXING = Movement(get, put_in_zeros)
 EMBEDDING = Movement(put_in_zeros, lambda z_bar, _, shape, key: z_bar[key])
 CLEARING = Movement(clear, lambda z_bar, _, key: clear(z_bar, key))
+
+
+def put_back(z_bar: Value, shape: tuple[int, ...], move: Function | None, positions: np.ndarray) -> Value:
+    """Zeros of a shape, to which z_bar is added at flat positions, which count from 1."""
+    flat = put_in_zeros(np.reshape(z_bar, (-1,)), (math.prod(shape) + 1,), index_by(positions))
+    return np.reshape(flat[1:], shape)
+
+
+GATHER = Movement(gather, put_back)  # any movement, by the positions to which NumPy moves those of the array
 
 
 # ---- transposes of NumPy's functions ---------------------------------------------------------------------------------

@@ -554,6 +554,22 @@ def add_to_zeros(z_bar: ArrayValue, shape: tuple[int, ...], key: Key) -> ArrayVa
     return xp.reshape(sums, shape)
 
 
+def index_by(positions: np.ndarray) -> ArrayValue:
+    """Flat positions that NumPy has found, as an index of this library's arrays."""
+    flat = positions.reshape(-1)
+    return flat if library.is_numpy or library.name in ("dask", "sparse") else np.asarray(flat)
+
+
+def gather(a: Value, move: Any, positions: np.ndarray) -> ArrayValue:
+    """move(a): the elements at flat positions, which count from 1; at 0 is a zero."""
+    if library.is_numpy:
+        return move(a)
+    flat = np.reshape(a, (-1,))
+    if not positions.all():
+        flat = np.concatenate([np.zeros((1,)), flat])
+    return np.reshape(flat[index_by(positions - bool(positions.all()))], positions.shape)
+
+
 def copy(a: ArrayValue) -> ArrayValue:
     """A copy of an array."""
     return np.array(a) if library.is_numpy else a.copy() if library.dispatches else xp.asarray(a, copy=True)
