@@ -4,18 +4,19 @@ A pullback is linear in its cotangent. So its own pullback is the tangent: forwa
 """
 
 import functools
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from contad.engines import ARRAYS, engine as engine_class
 from contad.engines.arrays.libraries import library_of
-from contad.errors import UnsupportedError
 from contad.front.recorded import Recorded
 from contad.functions.user_call import positional, positions
 from contad.variables.number import peek
-from contad.variables.open_types import ArrayValue, Function, Nested, Options
-from contad.variables.trees import is_of_library, leaves_of
+from contad.variables.open_types import ArrayValue, Function, Nested, Options, Value
+from contad.variables.trees import flatten, is_of_library, leaves_of, map_leaves
 
 _OF_NUMPY = (np.ndarray, float, int, np.float64)
 
@@ -47,19 +48,29 @@ def push_forward(
     return (z, z_dot, aux) if has_aux else (z, z_dot)
 
 
-def rows_of(f: Function, primals: Sequence[ArrayValue], what: str, has_aux: bool = False) -> tuple[Nested, Nested]:
-    """(for each primal the Jacobian of f, which returns one array; aux), one row by one pull."""
+def rows_of(f: Function, primals: Sequence[Nested], what: str, has_aux: bool = False) -> tuple[list[Nested], Nested]:
+    """(for each leaf of the result the Jacobians with respect to the primals, aux), one row by one pull."""
     z, pullback, aux = pull_back(f, primals, what, has_aux)
-    leaves = leaves_of(z)
-    if len(leaves) != 1 or any(len(leaves_of(x)) != 1 for x in primals):
-        raise UnsupportedError(f"{what}: on arrays of other libraries f takes arrays and returns one array")
-    library = library_of(peek(z))
-    n = library.np.size(z)
-    units = library.np.reshape(library.np.eye(n), (n, *peek(z).shape))
-    rows = [pullback(units[k, ...]) for k in range(n)]
-    shape = tuple(peek(z).shape)
-    matrices = [library.np.stack([row[k] for row in rows]) for k in range(len(primals))]
-    return tuple(library.np.reshape(a, (*shape, *x.shape)) for a, x in zip(matrices, primals, strict=True)), aux
+    tree = flatten(z)
+    zeros = [library_of(peek(x)).np.zeros_like(peek(x)) for x in tree.leaves]
+    blocks = []
+    for i, x in enumerate(tree.leaves):
+        library, shape = library_of(peek(x)), shape_of(x)
+        n = math.prod(shape)
+        units = library.np.reshape(library.np.eye(n), (n, *shape))
+        rows = [pullback(tree.unflatten([*zeros[:i], units[k, ...], *zeros[i + 1 :]])) for k in range(n)]
+
+        def stacked(primal: Value, *parts: Value, library: Any = library, shape: Any = shape) -> ArrayValue:
+            whole = (*shape, *shape_of(primal))
+            return library.np.reshape(library.np.stack(parts), whole) if parts else library.np.zeros(whole)
+
+        blocks.append(tuple(map_leaves(stacked, p, *(row[k] for row in rows)) for k, p in enumerate(primals)))
+    return [tree, *blocks], aux
+
+
+def shape_of(x: Value) -> tuple[int, ...]:
+    """The shape of an array; () for a number."""
+    return tuple(getattr(x, "shape", ()))
 
 
 def of_arguments(compute: Function, f: Function, what: str, argnums: int | tuple[int, ...]) -> Function:
@@ -85,8 +96,8 @@ def jacobian_on(f: Function, what: str, argnums: int | tuple[int, ...], has_aux:
     """`jacobian` on arrays of other libraries."""
 
     def compute(chosen: Function, primals: Sequence[ArrayValue]) -> Nested:
-        found, aux = rows_of(chosen, primals, what, has_aux)
-        made = found[0] if isinstance(argnums, int) else found
+        (tree, *blocks), aux = rows_of(chosen, primals, what, has_aux)
+        made = tree.unflatten([block[0] if isinstance(argnums, int) else block for block in blocks])
         return (made, aux) if has_aux else made
 
     return of_arguments(compute, f, what, argnums)
@@ -108,8 +119,9 @@ def hessian_on(f: Function, what: str, argnums: int | tuple[int, ...]) -> Functi
 
     def compute(chosen: Function, primals: Sequence[ArrayValue]) -> Nested:
         gradients = gradient_of_chosen(chosen, what)
-        rows = [rows_of(lambda *xs, k=k: gradients(*xs)[k], primals, what)[0] for k in range(len(primals))]
-        return rows[0][0] if isinstance(argnums, int) else tuple(rows)
+        (tree, *blocks), _ = rows_of(gradients, primals, what)
+        made = tree.unflatten([block[0] if isinstance(argnums, int) else block for block in blocks])
+        return made[0] if isinstance(argnums, int) else made
 
     return of_arguments(compute, f, what, argnums)
 

@@ -25,9 +25,11 @@ from contad.engines.arrays.movements import (
 )
 from contad.engines.arrays.numpy_names import gather
 from contad.errors import StaleVariableError, UnsupportedError
+from contad.rules.scalar_rule import owner_of
 from contad.variables.adjoints import Adjoints
+from contad.variables.array import numbers_in
 from contad.variables.layout import same_layout
-from contad.variables.number import Carrier, peek
+from contad.variables.number import Carrier, is_real, peek
 from contad.variables.open_types import AdjointVector, ArrayValue, CellIndex, Function, Key, Nested, Options, Rule, Value
 from contad.variables.stack import ChainStack, Footprint, Row
 from contad.variables.trees import map_lists
@@ -141,6 +143,8 @@ class LibraryStack(ChainStack):
                 v = x
                 if isinstance(v, Carrier):
                     plain = False
+                elif v.__class__ is np.ndarray and v.dtype == object:
+                    return self.apply_elementwise(rule, list(map(self._without_objects, args)))
             values.append(v)
         if library.kind is float:
             library = self._library_for(args)
@@ -171,7 +175,11 @@ class LibraryStack(ChainStack):
 
     apply = apply_elementwise
 
+    def _without_objects(self, x: Value) -> Value:
+        return self.adopt(x) if x.__class__ is np.ndarray and x.dtype == object else x
+
     def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
+        args = list(map(self._without_objects, args))
         library = self._library_for(args)
         form = library.array_form(rule)
         values = [as_operand(library, self.value_in(x)) for x in args]
@@ -237,7 +245,7 @@ class LibraryStack(ChainStack):
         value = x._sync_parts()._value
         if value.__class__ is float:
             value = np.float64(value)
-        shape = tuple(value.shape)
+        shape = tuple(getattr(value, "shape", ()))
         z = function(value, *args, **options)
         name = movement.function.__name__
         return self.record(name, z, library, [x], lambda d: (transpose(d, shape, *args, **options),))
@@ -330,9 +338,8 @@ class LibraryStack(ChainStack):
         return self.record("move", z, library, [parts[k] for k in mine], pull)
 
     def adopt(self, y: Value) -> ArrayValue:
-        raise UnsupportedError(
-            "object arrays: not supported by the engine arrays; join variables with np.stack", level=self
-        )
+        """An object array of variables and numbers as an array variable."""
+        return np.reshape(np.stack([np.asarray(x) if is_real(x) else x for x in y.flat]), y.shape)
 
     # ---- the sweep ---------------------------------------------------------------------------------------------------
     def push_callback(self, f: Callable[[Adjoints], None], value: Value) -> Any:
@@ -429,9 +436,12 @@ def settle(library: Library, t: Value, shape: tuple[int, ...], dtype: Any) -> Va
     """A cotangent in the shape and the dtype of its operand."""
     if library.is_sparse and not isinstance(t, Carrier):
         t = library.adopt(t)
-    if t.shape != shape:
+    if getattr(t, "shape", ()) != shape:
         t = library.fold(t, shape)
     if dtype is not None and t.dtype != dtype:
+        owner = owner_of("a cotangent", numbers_in(t)) if t.dtype == object and library.is_numpy else None
+        if owner is not None:  # an array of numbers of an outer level
+            t = owner.adopt(t)
         t = library.cast(t, dtype)
     return t
 

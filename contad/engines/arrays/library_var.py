@@ -2,13 +2,14 @@
 
 import inspect
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from contad.engines.arrays.libraries import Library
-from contad.engines.arrays.movements import GATHER, INDEXING, MOVEMENTS, Movement
+from contad.engines.arrays.movements import GATHER, INDEXING, MOVEMENTS, Movement, open_copy
 from contad.engines.arrays.numpy_names import index_by
 from contad.errors import OverlapError, UnsupportedError, place_of_user
 from contad.protocols.array_protocols import array_ufunc, install_arrays
@@ -16,7 +17,7 @@ from contad.protocols.number_protocols import CONSTANTS
 from contad.rules.array_rule import _by_ufunc as _array_rules
 from contad.rules.numpy_functions import entry_of, find_exported_name, written_for
 from contad.rules.scalar_rule import ScalarRule, owner_of, rule_of_ufunc, rules
-from contad.variables.array import Array, View, Write, _piece, numbers_in, require_no_inner
+from contad.variables.array import Array, View, Write, _piece, numbers_in, require_no_inner, stand_in_of_product
 from contad.variables.complex_pair import NO_ROOM, ComplexPair
 from contad.variables.layout import OVERLAPPING, same_layout
 from contad.variables.number import Carrier, Number, map_numbers, peek
@@ -31,6 +32,7 @@ class LibraryVar(Array):
     kind = "array variable"
     _cell: int
     _library: Library
+    _written: bool = False  # whether an assignment has made the value
     _origin: int = 0  # of an argument: its cell before writes
     _move_of_view: Any = None  # of a view: the movement, its arguments and its options
 
@@ -51,7 +53,9 @@ class LibraryVar(Array):
     def operand(self) -> tuple[int, tuple[int, ...], Any]:
         """The cell, the shape and the dtype, for a continuation."""
         value = self._value
-        return (self._cell, (), None) if value.__class__ is float else (self._cell, tuple(value.shape), value.dtype)
+        if value.__class__ is float or not hasattr(value, "shape"):  # a number of an outer level
+            return self._cell, (), None
+        return self._cell, tuple(value.shape), value.dtype
 
     def as_gradient(self, d: Value) -> Value:
         """A cotangent of this variable in its type, dtype and shape; zeros for None."""
@@ -161,7 +165,7 @@ class LibraryVar(Array):
         return self._owner.perform(INDEXING, self, (where,), {})
 
     def reshape(self, *shape: Option, order: str = "C", copy: Option = None) -> ArrayValue:
-        new = shape[0] if len(shape) == 1 else shape
+        new = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         if order not in _ORDERS:
             return self._move(lambda a: np.reshape(a, new, order=order))  # type: ignore[arg-type]
         return self._view_by(MOVEMENTS[np.reshape], new, **_order(order))
@@ -217,13 +221,20 @@ class LibraryVar(Array):
                 level=owner,
             )
         require_no_inner(y, owner.level)
-        if isinstance(peek(self), (np.generic, float)):
+        if self._is_number():
             raise TypeError("'numpy.float64' object does not support item assignment")
         self._require_writable()
         key = _plain_key(key)
         whole = y if isinstance(y, LibraryVar) else as_assigned(y, library)
         place = getattr(whole, "ndim", 0) and len(tuple(peek(self)[key].shape))
         self._become(owner.assign(self, key, _drop_axes(whole, place) if getattr(whole, "ndim", 0) > place else whole))
+
+    def _is_number(self) -> bool:
+        """Whether it stands for a number, which is immutable, and not for an array without axes."""
+        x: Any = self
+        while isinstance(x, LibraryVar) and not x._written:
+            x = x._value
+        return isinstance(x, (np.generic, float, Number))
 
     def _require_writable(self) -> None:
         """Refuse writes to arguments that overlap, and to views that NumPy makes read-only."""
@@ -240,12 +251,12 @@ class LibraryVar(Array):
         library = self._library
         if isinstance(result, ComplexPair):
             raise TypeError(f"an operation in place: {NO_ROOM}")
-        if result is NotImplemented or library.name in ("jax", "dask") or isinstance(peek(self), (np.generic, float)):
+        if result is NotImplemented or library.name in ("jax", "dask") or self._is_number():
             return result
         require_no_inner(result, self._owner.level)
         self._require_writable()
-        if result.shape != self.shape:
-            raise ValueError(f"an operation in place: the result must have shape {self.shape}, got {result.shape}")
+        if np.shape(result) != self.shape:
+            raise ValueError(f"an operation in place: the result must have shape {self.shape}, got {np.shape(result)}")
         self._become(result if result.dtype == self.dtype else result.astype(self.dtype))
         return self
 
@@ -259,24 +270,26 @@ class LibraryVar(Array):
             self._write_aliased(write, y)
             return
 
-        def write_positions(sources: Any) -> np.ndarray:
-            positions = np.array(sources[0], order="K")
-            write(positions, sources[1])
-            return positions
+        opened = self._library.rebind(open_copy)
 
-        self._become(owner.move(write_positions, {0: self, 1: as_assigned(y, self._library)}))
+        def written(sources: Any) -> ArrayValue:
+            z = opened(*sources.values())
+            write(z, sources[1])
+            return z
+
+        self._become(owner.move(written, {0: self, 1: as_assigned(y, self._library)}))
 
     def _write_aliased(self, write: Write, y: "LibraryVar") -> None:
         """The same from the memory that is written: NumPy reads elements that it has written."""
         root: Any = self._root()
         y._sync_parts()
 
-        def write_positions(a: np.ndarray) -> np.ndarray:
-            positions = a.copy("K")
-            write(self._view_of(positions), y._view_of(positions))
-            return positions
+        def written(sources: Any) -> ArrayValue:
+            z = sources[0].copy("K")
+            write(self._view_of(z), y._view_of(z))
+            return z
 
-        root._become(self._owner.move(lambda sources: write_positions(sources[0]), {0: root}))
+        root._become(self._owner.move(written, {0: root}))
 
     def _view_of(self, a: Any) -> Any:
         """The view of an array of NumPy that this array is of its root."""
@@ -289,9 +302,7 @@ class LibraryVar(Array):
 
     def _become(self, new: "LibraryVar") -> None:
         """Replace the value and the cell, and write to the parent of a view."""
-        value = new._value
-        self._value = np.asarray(value) if isinstance(value, np.generic) else value  # NumPy's numbers are immutable
-        self._cell = new._cell
+        self._value, self._cell, self._written = new._value, new._cell, True
         self._version += 1
         if self._move_of_view is not None:
             movement, args, options = self._move_of_view
@@ -306,9 +317,18 @@ class LibraryVar(Array):
             else:
                 back = self._library.rebind(movement.transpose)
                 parent._become(back(new, parent.shape, *args, **options))
-            self._seen = parent._version
+            self._seen = -1  # the next use makes it from the parent, in the layout of a view
 
     # ---- protocols ---------------------------------------------------------------------------------------------------
+    def __array__(self, dtype: Option = None, copy: bool | None = None) -> Any:
+        """An element in an object array, which NumPy makes of a list of elements; anything else is refused."""
+        if self.shape == () and (dtype is None or dtype == object):
+            box = np.empty((), object)
+            box[()] = self
+            return box
+        stand_in = stand_in_of_product(sys._getframe(1))
+        return super().__array__(dtype, copy) if stand_in is None else stand_in
+
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The functions of the array API standard, on variables."""
         from contad.engines.arrays.standard_namespace import StandardNamespace
@@ -405,6 +425,8 @@ def as_assigned(y: Value, library: Library) -> Value:
     """A list as the array that is assigned."""
     if isinstance(y, (list, tuple)):
         return np.stack([as_assigned(part, library) for part in y]) if numbers_in(y) else np.asarray(y)
+    if isinstance(y, np.ndarray) and y.dtype == object:
+        return numbers_in(y)[0]._owner.adopt(y) if numbers_in(y) else y.astype(np.float64)
     return y
 
 

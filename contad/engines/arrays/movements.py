@@ -12,6 +12,7 @@ import numpy as np
 from contad.engines.arrays.numpy_names import add_to_zeros, copy, gather, index_by
 from contad.ops.cotangents import fold
 from contad.rules.scalar_rule import owner_of
+from contad.variables.array import as_array
 from contad.variables.number import Carrier
 from contad.variables.open_types import ArrayValue, Function, Key, Option, Value
 
@@ -36,28 +37,42 @@ def get(a: ArrayValue, key: Key) -> ArrayValue:
 
 def put_in_zeros(z_bar: Value, shape: tuple[int, ...], key: Key) -> ArrayValue:
     """Zeros of a shape, to which z_bar is added at an index."""
-    if isinstance(z_bar, Carrier):
+    if not isinstance(z_bar, Carrier):
+        return add_to_zeros(z_bar, shape, key)
+    if getattr(z_bar._owner, "takes_any", False):
         return z_bar._owner.perform(EMBEDDING, z_bar, (shape, key), {})
-    return add_to_zeros(z_bar, shape, key)
+    z = z_bar._owner.writable(np.zeros(shape))
+    if find_last_writes(shape, key) is None:
+        z[key] = z_bar
+    else:
+        np.add.at(z, key, z_bar)
+    return z
 
 
 def clear(a: Value, key: Key) -> ArrayValue:
     """A copy of a with zeros at an index."""
-    if isinstance(a, Carrier):
+    if isinstance(a, Carrier) and getattr(a._owner, "takes_any", False):
         return a._owner.perform(CLEARING, a, (key,), {})
-    z = copy(a)
+    z: Any = as_array(a).copy("K") if isinstance(a, Carrier) else copy(a)
     z[key] = 0.0
     return z
 
 
 def assign(a: Value, key: Key, y: Value) -> ArrayValue:
     """A copy of a with y at an index."""
-    numbers = [x for x in (a, y) if isinstance(x, Carrier)]
-    if numbers:
-        return owner_of("an assignment", numbers).assign(a, key, y)
-    z = copy(a)
+    owner = owner_of("an assignment", [x for x in (a, y) if isinstance(x, Carrier)])
+    if getattr(owner, "takes_any", False):
+        return owner.assign(a, key, y)
+    z = open_copy(a, y)
     z[key] = y
     return z
+
+
+def open_copy(a: Value, y: Value) -> Any:
+    """A copy of a in which numbers of the level of y can be written."""
+    owner = owner_of("an assignment", [x for x in (a, y) if isinstance(x, Carrier)])
+    z: Any = as_array(a).copy("K") if isinstance(a, Carrier) else copy(a)
+    return z if owner is None or (isinstance(a, Carrier) and a._owner is owner) else owner.writable(z)
 
 
 def find_last_writes(shape: tuple[int, ...], key: Key) -> ArrayValue | None:
