@@ -269,6 +269,12 @@ def forward(program: Program) -> tuple[Vector, Vector]:
     return flat(value), np.array([slope(program, tangent)])
 
 
+def forward_by_pullbacks(program: Program) -> tuple[Vector, Vector]:
+    """The same by the engine `arrays`: the pullback of the pullback."""
+    with mock.patch("contad.transforms.gradients.on_library", lambda engine, args: True):
+        return forward(program)
+
+
 def forward_over_objects(program: Program) -> tuple[Vector, Vector]:
     """The same on object arrays of duals."""
     numbers, dots = (tuple(elements(x)) for x in (program.inputs, directions(program)))
@@ -378,7 +384,7 @@ class Oracle:
         except Exception as error:
             statistics.mismatches += 1
             raise Disagreement(f"{label} raises {type(error).__name__}: {error}\n\n{self.program}") from error
-        slopes = label in ("forward mode", "forward mode on objects", "complex step")
+        slopes = "forward mode" in label or label == "complex step"
         derivative = self.along if slopes else lambda g: g
         pairs: list[tuple[str, Vector, Vector, Callable[[], Vector]]] = [
             ("value", self.value, got[0], lambda: np.ptp([value for value, _ in self.runs], axis=0)),
@@ -413,6 +419,8 @@ WAYS: dict[str, Callable[[Program], tuple[Vector, Vector]]] = {
     "matrix, swept in plain Python": swept_plainly,
     "jacobian": jacobian,
     "forward mode": forward,
+    "arrays": lambda program: over_arrays(program, "arrays"),
+    "arrays, forward mode": forward_by_pullbacks,
     "closures on objects": lambda program: over_objects(program, "closures"),
     "matrix on objects": lambda program: over_objects(program, ARRAY_ENGINE),
     "forward mode on objects": forward_over_objects,
@@ -459,6 +467,9 @@ def check_second_order(program: Program, statistics: Statistics) -> None:
         return np.ptp(runs, axis=0)
 
     agree(program, "Hessian times direction", expected[1], got[1], f"forward over {ARRAY_ENGINE}", spread, statistics)
+    product = contad.hvp(program.function(), tuple(range(len(program.inputs))), engine="arrays")
+    along = flat(product(*copies(program), directions(program)))
+    agree(program, "Hessian times direction", expected[1], along, "hvp by arrays", spread, statistics)
 
 
 # ---- search ----------------------------------------------------------------------------------------------------------
@@ -477,6 +488,10 @@ def ways_of(k: int) -> tuple[str, ...]:
         ways.append("matrix, swept on numbers")
     if k % 4 == 2:
         ways.append("matrix, swept in plain Python")
+    if k % 4 == 1:
+        ways.append("arrays")
+    if k % 8 == 4:
+        ways.append("arrays, forward mode")
     if k % 8 == 5:
         ways.append("forward mode on objects")
     return tuple(ways)

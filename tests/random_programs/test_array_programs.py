@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import contad
+from contad.engines.arrays.libraries import Library
+from contad.engines.arrays.library_var import LibraryVar
+from contad.engines.arrays.movements import find_last_writes
 from contad.engines.matrix import matrix_stack
 from contad.engines.matrix.array_sweep import sweep_row
 from contad.engines.matrix.array_var import ArrayVar, scatter
@@ -242,6 +245,46 @@ def test_a_planted_bug_is_noticed(plant, oracles, monkeypatch, report):
         found = noticing(oracles, "matrix", enough=5)
     assert found
     report(f"planted: {plant.__name__}", f"{len(found)} of the first {found[-1] + 1} programs notice")
+
+
+def constants_are_not_kept(patch):
+    """On the engine arrays, a derivative reads a constant array after somebody has written to it."""
+    patch.setattr(Library, "keep", lambda self, v, watched: v)
+
+
+def views_are_copies(patch):
+    """No view follows its parent."""
+    patch.setattr(Library, "shares_memory", lambda self, v, a: False)
+
+
+def copies_are_views(patch):
+    """Elements, and copies that NumPy makes because of the layout, follow what was copied."""
+    patch.setattr(Library, "shares_memory", lambda self, v, a: True)
+
+
+def cells_of_arguments_move(patch):
+    """The gradient is that of the argument after writes to it."""
+    patch.setattr(LibraryVar, "_origin", property(lambda x: 0, lambda x, k: None))
+
+
+def every_write_counts(patch):
+    """Where an index repeats, all values that were written get a cotangent."""
+    rebind = Library.rebind
+    patch.setattr(
+        Library, "rebind", lambda self, x: (lambda *args: None) if x is find_last_writes else rebind(self, x)
+    )
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [constants_are_not_kept, views_are_copies, copies_are_views, cells_of_arguments_move, every_write_counts],
+    ids=lambda plant: plant.__name__,
+)
+def test_a_bug_planted_in_the_engine_arrays_is_noticed(plant, oracles, monkeypatch):
+    assert noticing(oracles[:20], "arrays") == []
+    with monkeypatch.context() as patch:
+        plant(patch)
+        assert noticing(oracles, "arrays", enough=2)
 
 
 def test_without_planted_bugs_nothing_is_noticed(oracles):
