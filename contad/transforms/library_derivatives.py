@@ -5,6 +5,7 @@ A pullback is linear in its cotangent. So its own pullback is the tangent: forwa
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from contad.engines.arrays.libraries import library_of
 from contad.errors import UnsupportedError
 from contad.front.recorded import Recorded
 from contad.functions.user_call import positional, positions
+from contad.ops.close_values import LOST, was_lost
 from contad.variables.number import peek
 from contad.variables.open_types import ArrayValue, Function, Nested, Options
 from contad.variables.trees import is_of_library, leaves_of
@@ -25,8 +27,20 @@ def on_library(engine: str | None, args: Sequence[Nested]) -> bool:
     if engine is not None:
         return engine == ARRAYS
     others = [x for x in args if x.__class__ not in _OF_NUMPY]  # which are most, and need no search
+    if any(map(is_of_library, others)):
+        return True
     leaves = [x for arg in others for x in leaves_of(arg)]
     return any(is_of_library(x) or getattr(getattr(x, "_owner", None), "takes_any", False) for x in leaves)
+
+
+def pass_to_arrays(pair: Any, args: Sequence[Nested]) -> tuple[Nested, tuple[Nested, ...]] | None:
+    """The value and the gradients, from the pair's function on the engine `arrays`; None without other arrays."""
+    if not on_library(None, args):
+        return None
+    if LOST:
+        was_lost()  # forget what other transforms left
+    y, gradients = pair(*args)
+    return y, (gradients,) if pair.single else gradients
 
 
 def pull_back(

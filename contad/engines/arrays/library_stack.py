@@ -19,28 +19,30 @@ from contad.variables.number import Carrier, peek
 from contad.variables.open_types import AdjointVector, ArrayValue, CellIndex, Function, Nested, Options, Rule, Value
 from contad.variables.stack import ChainStack, Footprint, Row
 
-Pull = Callable[[Value], Iterable[Value]]  # the cotangent of a result -> those of the operands that are variables
-Operand = tuple[int, tuple[int, ...], Any]  # the cell, the shape and the dtype
+Pull = Callable[[Any], Iterable[Value]]  # the cotangent of a result -> those of the operands that are variables
+Places = Sequence[tuple[tuple[int, ...], Any]] | None  # shape and dtype of each operand; None: those of the result
+Record = tuple[str, Library, Sequence[int], Places, Pull]  # a continuation: what its name says, and the operands' cells
 
 
 class LibraryStack(ChainStack):
-    """A list of closures and a list of adjoints, which are arrays."""
+    """A list of continuations and a list of adjoints, which are arrays."""
 
-    __slots__ = ("chain", "once")
+    __slots__ = ("chain", "once", "owned")
     engine = "arrays"
     has_arrays = True
     takes_any = True  # arrays of any library
 
     def __init__(self, level: int | None = None) -> None:
         super().__init__(level)
-        self.chain: list[Any] = []
+        self.chain: list[Record | None] = []  # None: an independent variable has nothing to pass on
         self.push = self.chain.append
         self.once = False  # whether nobody sweeps again, so that a continuation is dropped when it has run
+        self.owned: set[int] = set()  # cells whose adjoint is a sum that the sweep has made
 
     # ---- variables ---------------------------------------------------------------------------------------------------
     def array_variable(self, value: Value) -> LibraryVar:
         x = self._result(value, library_of(peek(value)))
-        self.push(_input_chain)
+        self.push(None)
         return x
 
     variable = float_variable = array_variable  # type: ignore[assignment]
@@ -52,6 +54,7 @@ class LibraryStack(ChainStack):
         make: Any = LibraryVar  # which overrides what its base leaves to the two kinds
         z: LibraryVar = make()
         z._owner, z._value, z._library = self, value, library
+        z._shape = value.shape if library.kind is not float else ()
         z._cell = k = self.top
         self.top = k + 1
         return z
@@ -80,70 +83,53 @@ class LibraryStack(ChainStack):
     # ---- operations --------------------------------------------------------------------------------------------------
     def record(self, name: str, value: Value, library: Library, xs: Sequence[LibraryVar], pull: Pull) -> LibraryVar:
         """The result of an operation on variables `xs`, whose continuation calls `pull`."""
-        return self._push(name, value, library, [x.operand() for x in xs], pull)
-
-    def _push(
-        self, name: str, value: Value, library: Library, operands: Sequence[Operand], pull: Pull
-    ) -> LibraryVar:
         if value.__class__ is not library.kind and not library.is_numpy and not isinstance(peek(value), library.kind):
             if library.name != "sparse":
                 raise refuse_rule(name, library)
             value = library.adopt(value)  # a number, or an array without zeros
-        z = self._result(value, library if getattr(value, "dtype", None) == library.dtype else library_of(peek(value)))
-        k = z._cell
-
-        def chain(adj: list[Any]) -> None:
-            d = adj[k]
-            if d is not None:  # otherwise the result does not depend on z
-                adj[k] = None
-                accumulate(name, library, adj, operands, pull, d)
-
-        chain.__name__ = f"{name}_chain"
-        self.push(chain)
+        dtype = getattr(value, "dtype", None)
+        z = self._result(value, library if dtype is library.dtype else library_of(peek(value)))
+        shape, own = z._shape, z._library
+        cells, places = [], None
+        for x in xs:
+            cells.append(x._cell)
+            if x._shape != shape or x._library is not own:
+                places = [x.place() for x in xs]
+        self.push((name, library, cells, places, pull))
         return z
 
     def apply_elementwise(self, rule: Rule, args: Sequence[Value]) -> Value:
         if self.ended is not None or not self.is_here():
             self.check_usable(rule.name)
-        values, mine, operands, plain = [], [], [], True
+        values, xs, mine, plain = [], [], 0, True
         library: Any = None
-        for k, x in enumerate(args):
+        bit = 1
+        for x in args:
             if x.__class__ is LibraryVar and x._owner is self:
                 if x._move_of_view is not None:
                     x._sync_parts()
-                v = x._value
-                mine.append(k)
-                operands.append(x.operand())
+                mine |= bit
+                xs.append(x)
                 if library is None or library.kind is float:
                     library = x._library
-                if v.__class__ is LibraryVar:
+                x = x._value
+                if x.__class__ is LibraryVar:
                     plain = False
-            else:
-                v = x
-                if isinstance(v, Carrier):
-                    plain = False
-            values.append(v)
+            elif x.__class__ is not float and isinstance(x, Carrier):
+                plain = False
+            values.append(x)
+            bit += bit
         if library.kind is float:
             library = self._library_for(args)
-        form = (library.plain if plain else library).form(rule)
+        library_here = library.plain if plain else library
+        form = library_here.forms.get((rule, mine)) or library_here.form(rule, mine)
         try:
             z = form.value(*values) if plain else rule(*values)  # an operation of an outer level
         except READS_VALUES as error:
             if library.is_numpy:
                 raise
             raise refuse_rule(rule.name, library, error) from error
-        partials, reads_z, reads = form.work_for(tuple(mine))
-        kept = [v if read or not hasattr(v, "shape") else None for v, read in zip(values, reads, strict=True)]
-        kept_z = z if reads_z else None
-
-        def pull(d: Value) -> list[Value]:
-            own = library.form(rule).work_for(tuple(mine))[0] if d.__class__ is LibraryVar else partials
-            return [
-                d if literal == 1.0 else d * literal if literal is not None else product(d, partial(kept_z, *kept))
-                for product, partial, literal in own
-            ]
-
-        return self._push(rule.name, z, library, operands, pull)
+        return self.record(rule.name, z, library, xs, form.pull_from(z, values))
 
     apply = apply_elementwise
 
@@ -171,34 +157,28 @@ class LibraryStack(ChainStack):
                 yield vjp(kept_z, d, *kept, *more, **options)
 
         xs = [args[k] for k in mine]
-        return self._record_several(rule.name, z, library, xs, pull) if isinstance(z, tuple) else self.record(
-            rule.name, z, library, xs, pull
-        )
+        if isinstance(z, tuple):
+            return self._record_several(rule.name, z, library, xs, pull)
+        return self.record(rule.name, z, library, xs, pull)
 
     def _record_several(
         self, name: str, z: tuple[Value, ...], library: Library, xs: Sequence[LibraryVar], pull: Pull
     ) -> Value:
-        """The results of a rule: the continuation of the first runs last, and takes the cotangents of all."""
-        first = self.top
-        cells = range(first, first + len(z))
-        operands = [x.operand() for x in xs]
+        """The results of a rule: elements of a tuple, which has a cell of its own."""
+        cell = self.top
+        self.top += 1
         kept = z
 
-        def chain(adj: list[Any]) -> None:
-            if all(adj[k] is None for k in cells):
-                return
-            d = [np.zeros_like(v) if library.is_numpy else library.np.zeros_like(v) for v in kept]
-            for n, k in enumerate(cells):
-                if adj[k] is not None:
-                    d[n], adj[k] = adj[k], None
-            d_all = type(kept)(*d) if hasattr(kept, "_fields") else tuple(d)
-            accumulate(name, library, adj, operands, pull, d_all)
+        def pull_all(d: Parts) -> Iterable[Value]:
+            zeros = np.zeros_like if library.is_numpy else library.np.zeros_like
+            d_all = [d.parts[n] if n in d.parts else zeros(v) for n, v in enumerate(kept)]
+            return pull(type(kept)(*d_all) if hasattr(kept, "_fields") else tuple(d_all))
 
-        chain.__name__ = f"{name}_chain"
+        self.push((name, library, [x._cell for x in xs], [x.place() for x in xs], pull_all))
         found = []
         for n, v in enumerate(z):
             found.append(self._result(v, library_of(peek(v))))
-            self.push(_input_chain if n else chain)
+            self.push((name, library, [cell], None, lambda d, n=n: (Parts({n: d}),)))
         return type(z)(*found) if hasattr(z, "_fields") else tuple(found)
 
     # ---- movements ---------------------------------------------------------------------------------------------------
@@ -279,12 +259,35 @@ class LibraryStack(ChainStack):
         adj: list[Any] = [None] * (top + 1)
         for cell, seed in seeds:
             adj[cell] = seed if adj[cell] is None else adj[cell] + seed
-        chain = self.chain
-        once = self.once
-        for k in range(top - 1, -1, -1):  # cell k + 1 was issued with chain[k]
-            chain[k](adj)
-            if once:
-                chain[k] = _input_chain  # nobody else reads what it holds
+        chain, once = self.chain, self.once
+        self.owned = owned = set()
+        record: Any = None
+        try:
+            for k in range(top, 0, -1):  # cell k was issued with chain[k - 1]
+                record, d = chain[k - 1], adj[k]
+                if once:
+                    chain[k - 1] = None  # nobody else reads what it holds
+                if record is None or d is None:  # an argument, or the result does not depend on it
+                    continue
+                adj[k] = None
+                _, library, cells, places, pull = record
+                for n, t in enumerate(pull(d)):
+                    if places is not None:
+                        t = settle(library, t, *places[n])
+                    i = cells[n]
+                    x_bar = adj[i]
+                    if x_bar is None:
+                        adj[i] = t
+                    elif i in owned and t.__class__ is not LibraryVar:
+                        x_bar += t  # in place where arrays can be written
+                        adj[i] = x_bar
+                    else:
+                        adj[i] = x_bar + t
+                        owned.add(i)
+        except READS_VALUES as error:
+            if record is None or record[1].is_numpy:
+                raise
+            raise refuse_rule(record[0], record[1], error) from error
         return adj
 
     def pull(self, made: Sequence[Any], seeds: Sequence[tuple[CellIndex, Value]]) -> list[Nested]:
@@ -293,15 +296,16 @@ class LibraryStack(ChainStack):
 
     def cotangent(self, x: Value) -> Value:
         d = self.adjoints[x._cell] if x._cell < len(self.adjoints) else None
-        return x.as_gradient(d)
+        return x.as_gradient(d, x._cell in self.owned)
 
     def adjoint_of(self, index: int) -> Value:
         d = self.adjoints[index] if index < len(self.adjoints) else None
         return 0.0 if d is None else d
 
     def rows(self) -> Iterator[Row]:
-        for k, chain in enumerate(self.chain):
-            yield Row(k + 1, chain.__name__.removesuffix("_chain"), (), (), 0.0)
+        for k, record in enumerate(self.chain):
+            name, cells = ("input", ()) if record is None else (record[0], tuple(record[2]))
+            yield Row(k + 1, name, cells, (), 0.0)
 
     def footprints(self) -> Iterator[Footprint]:
         for _ in self.chain:
@@ -321,18 +325,16 @@ def evaluate(name: str, library: Library, value: Function, args: Sequence[Value]
         raise refuse_rule(name, library, error) from error
 
 
-def accumulate(
-    name: str, library: Library, adj: list[Any], operands: Sequence[Operand], pull: Pull, d: Value
-) -> None:
-    """Add the cotangents of the operands to their adjoints."""
-    try:
-        for (i, shape, dtype), t in zip(operands, pull(d), strict=True):
-            x_bar = settle(library, t, shape, dtype)
-            adj[i] = x_bar if adj[i] is None else adj[i] + x_bar
-    except READS_VALUES as error:
-        if library.is_numpy:
-            raise
-        raise refuse_rule(name, library, error) from error
+class Parts:
+    """The cotangent of a tuple of results: those of some of them, by position."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: dict[int, Value]) -> None:
+        self.parts = parts
+
+    def __add__(self, other: "Parts") -> "Parts":
+        return Parts(self.parts | other.parts)
 
 
 class Shaped:
@@ -349,10 +351,6 @@ class Shaped:
         x.shape, x.dtype = tuple(v.shape), v.dtype
         x.ndim, x.size = len(x.shape), int(np.prod(x.shape))
         return x
-
-
-def _input_chain(adj: list[Any]) -> None:
-    """An independent variable has nothing to pass on."""
 
 
 def settle(library: Library, t: Value, shape: tuple[int, ...], dtype: Any) -> Value:

@@ -24,10 +24,11 @@ from contad.variables.trees import is_of_library
 class LibraryVar(Array):
     """An array of any library, without axes too, and its cell in the list of adjoints."""
 
-    __slots__ = ("_cell", "_library")
+    __slots__ = ("_cell", "_library", "_shape")
     kind = "array variable"
     _cell: int
     _library: Library
+    _shape: tuple[int, ...]
     _move_of_view: Any = None  # of a view: the movement, its arguments and its options
 
     # ---- the parts ---------------------------------------------------------------------------------------------------
@@ -44,13 +45,15 @@ class LibraryVar(Array):
                 self._version += 1
         return self
 
-    def operand(self) -> tuple[int, tuple[int, ...], Any]:
-        """The cell, the shape and the dtype, for a continuation."""
-        value = self._value
-        return (self._cell, (), None) if value.__class__ is float else (self._cell, tuple(value.shape), value.dtype)
+    def place(self) -> tuple[tuple[int, ...], Any]:
+        """The shape and the dtype of its cotangents; no dtype for a number."""
+        return self.shape, None if self._library.kind is float else self._library.dtype
 
-    def as_gradient(self, d: Value) -> Value:
-        """A cotangent of this variable in its type, dtype and shape; zeros for None."""
+    def as_gradient(self, d: Value, is_owned: bool = False) -> Value:
+        """A cotangent of this variable in its type, dtype and shape; zeros for None.
+
+        It is a copy, unless it is an array of its own that nobody else can see.
+        """
         value, library = self._value, self._library
         if value.__class__ is float:
             return 0.0 if d is None else d if isinstance(d, Carrier) else float(d)
@@ -65,7 +68,9 @@ class LibraryVar(Array):
             return np.array(d, library.dtype)
         if d.__class__ is not library.kind and not library.name.startswith("jax"):
             d = library.adopt(d)
-        return library.cast(d, library.dtype) if d.dtype != library.dtype else d
+        if d.dtype != library.dtype:
+            return library.cast(d, library.dtype)
+        return d if is_owned or not library.is_writable() else library.copy(d)
 
     def as_seed(self, z_bar: Value) -> Value:
         """A cotangent of this result, from a number or an array."""
@@ -100,7 +105,7 @@ class LibraryVar(Array):
     @property  # type: ignore[misc]
     def shape(self) -> tuple[int, ...]:
         """The length of every axis."""
-        return tuple(getattr(self._value, "shape", ()))  # writes keep it
+        return tuple(self._shape)  # writes keep it
 
     @property
     def ndim(self) -> int:
@@ -342,17 +347,13 @@ def _implement(rule: ScalarRule) -> tuple[Function, Function | None]:
 
     def method(x: LibraryVar, *others: Value) -> Value:
         for y in others:
-            if y.__class__ is LibraryVar:
-                if y._owner is not x._owner:
-                    break
-            elif y.__class__ is not float and y.__class__ is not int:
-                break
-        else:
-            return x._owner.apply_elementwise(rule, (x, *others))
-        return _apply(rule, (x, *others))
+            kind = y.__class__
+            if kind is not float and kind is not int and (kind is not LibraryVar or y._owner is not x._owner):
+                return _apply(rule, (x, *others))
+        return x._owner.apply_elementwise(rule, (x, *others))
 
     def reflect(y: LibraryVar, x: Value) -> Value:
-        return _apply(rule, (x, y))
+        return y._owner.apply_elementwise(rule, (x, y)) if x.__class__ is float else _apply(rule, (x, y))
 
     return method, reflect if rule.arity == 2 else None
 
