@@ -53,10 +53,11 @@ class LibraryForm:
         self.partials = [
             (
                 library.rebind(rule.product(k)),
-                library.rebind_body(rule.array_partial(k, not library.is_numpy)),
+                as_number(partial) if library.kind is float else library.rebind_body(partial),
                 body.literal(k),
             )
             for k in chosen
+            for partial in [rule.array_partial(k, not library.is_numpy)]
         ]
         try:
             read = frozenset().union(*(body.reads(k) for k in chosen))
@@ -312,11 +313,25 @@ def _special_functions(name: str) -> Any:
 
 def refuse_rule(name: str, library: Library, error: object = None) -> UnsupportedError:
     """The error for a rule that needs NumPy's arrays."""
+    if "ndarray" in str(error):
+        return UnsupportedError(
+            f"{name}: an array of NumPy beside one of {library.name}: contad moves nothing between libraries; write "
+            "xp.asarray(a) with xp = x.__array_namespace__()"
+        )
     more = f" ({type(error).__name__}: {error})" if error is not None else ""
     return UnsupportedError(f"{name}: not available for arrays of {library.name}: its rule needs NumPy's{more}")
 
 
 READS_VALUES = (AttributeError, IndexError, NotImplementedError, TypeError)  # of a rule that needs NumPy's arrays
+
+
+def as_number(partial: Function) -> Function:
+    """A partial of numbers as a float, which any array takes beside itself; NumPy's numbers it may not."""
+    def number(*args: Value) -> Value:
+        p = partial(*args)
+        return float(p) if p.__class__ is np.float64 else p
+
+    return number
 
 
 def quiet(ufunc: np.ufunc) -> Function:

@@ -42,6 +42,9 @@ class LibraryStack(ChainStack):
     # ---- variables ---------------------------------------------------------------------------------------------------
     def array_variable(self, value: Value) -> LibraryVar:
         x = self._result(value, library_of(peek(value)))
+        x._first_cell = x._cell
+        if self.watch is not None:
+            self.watch.look_at_record("input", value, None)
         self.push(None)
         return x
 
@@ -87,6 +90,8 @@ class LibraryStack(ChainStack):
             if library.name != "sparse":
                 raise refuse_rule(name, library)
             value = library.adopt(value)  # a number, or an array without zeros
+        if library.kind is float and not isinstance(value, Carrier):
+            value = float(value)
         dtype = getattr(value, "dtype", None)
         z = self._result(value, library if dtype is library.dtype else library_of(peek(value)))
         shape, own = z._shape, z._library
@@ -95,13 +100,15 @@ class LibraryStack(ChainStack):
             cells.append(x._cell)
             if x._shape != shape or x._library is not own:
                 places = [x.place() for x in xs]
+        if self.watch is not None:
+            pull = self.watch.look_at_record(name, z._value, pull)
         self.push((name, library, cells, places, pull))
         return z
 
     def apply_elementwise(self, rule: Rule, args: Sequence[Value]) -> Value:
         if self.ended is not None or not self.is_here():
             self.check_usable(rule.name)
-        values, xs, mine, plain = [], [], 0, True
+        values, xs, mine, plain, numbers = [], [], 0, True, False
         library: Any = None
         bit = 1
         for x in args:
@@ -115,14 +122,16 @@ class LibraryStack(ChainStack):
                 x = x._value
                 if x.__class__ is LibraryVar:
                     plain = False
-            elif x.__class__ is not float and isinstance(x, Carrier):
+            elif x.__class__ is float or x.__class__ is int or isinstance(x, float):
+                numbers = True
+            elif isinstance(x, Carrier):
                 plain = False
             values.append(x)
             bit += bit
         if library.kind is float:
             library = self._library_for(args)
-        library_here = library.plain if plain else library
-        form = library_here.forms.get((rule, mine)) or library_here.form(rule, mine)
+        own = library.plain if plain and not (numbers and rule.operator in (None, "pow")) else library
+        form = own.forms.get((rule, mine)) or own.form(rule, mine)
         try:
             z = form.value(*values) if plain else rule(*values)  # an operation of an outer level
         except READS_VALUES as error:
@@ -158,13 +167,12 @@ class LibraryStack(ChainStack):
 
         xs = [args[k] for k in mine]
         if isinstance(z, tuple):
-            return self._record_several(rule.name, z, library, xs, pull)
+            return self.record_several(rule.name, z, xs, pull)
         return self.record(rule.name, z, library, xs, pull)
 
-    def _record_several(
-        self, name: str, z: tuple[Value, ...], library: Library, xs: Sequence[LibraryVar], pull: Pull
-    ) -> Value:
-        """The results of a rule: elements of a tuple, which has a cell of its own."""
+    def record_several(self, name: str, z: tuple[Value, ...], xs: Sequence[LibraryVar], pull: Pull) -> Value:
+        """The results of an operation: elements of a tuple, which has a cell of its own."""
+        library = self._library_for(xs)
         cell = self.top
         self.top += 1
         kept = z
@@ -278,7 +286,9 @@ class LibraryStack(ChainStack):
                     x_bar = adj[i]
                     if x_bar is None:
                         adj[i] = t
-                    elif i in owned and t.__class__ is not LibraryVar:
+                    elif t.__class__ is LibraryVar:
+                        adj[i] = t + x_bar  # some libraries refuse a variable behind their arrays
+                    elif i in owned:
                         x_bar += t  # in place where arrays can be written
                         adj[i] = x_bar
                     else:
@@ -295,8 +305,9 @@ class LibraryStack(ChainStack):
         return super().pull(made, seeds)
 
     def cotangent(self, x: Value) -> Value:
-        d = self.adjoints[x._cell] if x._cell < len(self.adjoints) else None
-        return x.as_gradient(d, x._cell in self.owned)
+        cell = x._first_cell or x._cell
+        d = self.adjoints[cell] if cell < len(self.adjoints) else None
+        return x.as_gradient(d, cell in self.owned)
 
     def adjoint_of(self, index: int) -> Value:
         d = self.adjoints[index] if index < len(self.adjoints) else None
@@ -360,7 +371,7 @@ def settle(library: Library, t: Value, shape: tuple[int, ...], dtype: Any) -> Va
     if t.shape != shape:
         t = library.fold(t, shape)
     if dtype is not None and t.dtype != dtype:
-        t = library.cast(t, dtype)
+        t = t.astype(dtype) if isinstance(t, Carrier) else library.cast(t, dtype)
     return t
 
 

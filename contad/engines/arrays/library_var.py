@@ -2,6 +2,8 @@
 
 import inspect
 import math
+import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +31,7 @@ class LibraryVar(Array):
     _cell: int
     _library: Library
     _shape: tuple[int, ...]
+    _first_cell = 0  # of an argument, which f may write to
     _move_of_view: Any = None  # of a view: the movement, its arguments and its options
 
     # ---- the parts ---------------------------------------------------------------------------------------------------
@@ -242,6 +245,38 @@ class LibraryVar(Array):
         from contad.engines.arrays.standard_namespace import StandardNamespace
 
         return StandardNamespace.of(self._library)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """torch.exp(x), torch.sum(x, dim=0), and a tensor times a variable."""
+        from contad.engines.arrays.torch_functions import apply_to_variables
+
+        return apply_to_variables(function.__name__, args, kwargs or {})
+
+    def __getattr__(self, name: str) -> Any:
+        """x.exp(), x.unsqueeze(0): methods of tensors."""
+        if name[0] != "_" and self._library.name == "torch":
+            from contad.engines.arrays.torch_functions import apply_to_variables, find
+
+            if find(name) is not None:
+                return lambda *args, **options: apply_to_variables(name, (self, *args), options)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    @property
+    def __jax_array__(self) -> Any:
+        """Functions of jax.numpy ask for an array, and are refused; operators of JAX's arrays leave it to variables."""
+        frame: Any = sys._getframe(1)
+        if frame.f_code.co_filename.endswith("array_methods.py"):
+            raise AttributeError("__jax_array__")
+        name = "a function"
+        while frame is not None and f"{os.sep}jax{os.sep}" in frame.f_code.co_filename:
+            name = name if frame.f_code.co_name.startswith("reraise") else frame.f_code.co_name
+            frame = frame.f_back
+        raise UnsupportedError(
+            f"jax: {name}: functions of jax.numpy take no variables; write NumPy's, as np.sum(x), or those of "
+            "xp = x.__array_namespace__(), which are JAX's on arrays",
+            level=self._owner,
+        )
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Value, **options: Option) -> Any:
         if method == "__call__" and not options:
