@@ -107,7 +107,7 @@ class CustomOperation:
             for (n, k), x in mine:
                 x_bar = None if found[n] is None else flatten(found[n]).leaves[k]
                 if x_bar is not None and np.shape(x_bar) != x.shape:
-                    self._fail(f"the cotangent of argument {n}", f"shape {x.shape}", f"shape {np.shape(x_bar)}")
+                    self._fail(f"the cotangent of argument {n}", f"shape {x.shape}", f"shape {tuple(np.shape(x_bar))}")
                 yield x.as_gradient(None) if x_bar is None else x.as_seed(x_bar)
 
         xs = [x for _, x in mine]

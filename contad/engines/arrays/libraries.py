@@ -141,6 +141,14 @@ class Library:
             return dtype
         return getattr(self.xp, np.dtype(dtype).name)
 
+    def shares(self, z: ArrayValue, a: ArrayValue) -> bool:
+        """Whether an array is a view of another one, as far as the library tells: a reshaped array may be a copy."""
+        if self.is_numpy:
+            return bool(np.may_share_memory(z, a))
+        if self.name == "torch":
+            return z.untyped_storage().data_ptr() == a.untyped_storage().data_ptr()  # type: ignore[attr-defined]
+        return True
+
     def add_at(self, a: ArrayValue, key: Any, x: ArrayValue) -> None:
         """a[key] += x, in which repeated indices accumulate."""
         np.add.at(a, key, x)

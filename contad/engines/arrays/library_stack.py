@@ -122,8 +122,11 @@ class LibraryStack(ChainStack):
                 x = x._value
                 if x.__class__ is LibraryVar:
                     plain = False
-            elif x.__class__ is float or x.__class__ is int or isinstance(x, float):
+            elif x.__class__ is float or x.__class__ is int:
                 numbers = True
+            elif isinstance(x, float):  # of NumPy, which some libraries do not take
+                numbers, found = True, self._library_for(args)
+                x = x if found.is_numpy or found.name == "jax" else float(x)
             elif isinstance(x, Carrier):
                 plain = False
             values.append(x)
@@ -316,7 +319,7 @@ class LibraryStack(ChainStack):
     def rows(self) -> Iterator[Row]:
         for k, record in enumerate(self.chain):
             name, cells = ("input", ()) if record is None else (record[0], tuple(record[2]))
-            yield Row(k + 1, name, cells, (), 0.0)
+            yield Row(k + 1, name, cells, (), "")
 
     def footprints(self) -> Iterator[Footprint]:
         for _ in self.chain:

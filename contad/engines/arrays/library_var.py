@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from contad.engines.arrays.libraries import Library
-from contad.engines.arrays.movements import CLEARING, EMBEDDING, INDEXING, MOVEMENTS, Movement
+from contad.engines.arrays.movements import CLEARING, COPIES, EMBEDDING, INDEXING, MOVEMENTS, Movement
 from contad.errors import UnsupportedError
 from contad.protocols.array_protocols import array_ufunc, install_arrays
 from contad.protocols.number_protocols import CONSTANTS
@@ -134,6 +134,8 @@ class LibraryVar(Array):
     def _view_by(self, movement: Movement, *args: Value, **options: Option) -> "LibraryVar":
         """A movement that NumPy performs as a view: it follows later writes to this array."""
         z: LibraryVar = self._owner.perform(movement, self, args, options)
+        if movement.function in COPIES or not self._library.shares(peek(z), peek(self)):
+            return z
         z._parent, z._move_of_view, z._seen = self, (movement, args, options), self._version
         return z
 
