@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from contad.engines.arrays.libraries import Library
-from contad.engines.arrays.movements import GATHER, INDEXING, MOVEMENTS, Movement, open_copy
+from contad.engines.arrays.movements import COPIES, GATHER, INDEXING, MOVEMENTS, Movement, open_copy
 from contad.engines.arrays.numpy_names import index_by
 from contad.errors import OverlapError, UnsupportedError, place_of_user
 from contad.protocols.array_protocols import array_ufunc, install_arrays
@@ -28,12 +29,13 @@ from contad.variables.trees import is_of_library
 class LibraryVar(Array):
     """An array of any library, without axes too, and its cell in the list of adjoints."""
 
-    __slots__ = ("_cell", "_library")
+    __slots__ = ("_cell", "_library", "_shape")
     kind = "array variable"
     _cell: int
     _library: Library
     _written: bool = False  # whether an assignment has made the value
-    _origin: int = 0  # of an argument: its cell before writes
+    _shape: tuple[int, ...]
+    _first_cell = 0  # of an argument, which f may write to
     _move_of_view: Any = None  # of a view: the movement, its arguments and its options
 
     # ---- the parts ---------------------------------------------------------------------------------------------------
@@ -50,15 +52,15 @@ class LibraryVar(Array):
                 self._version += 1
         return self
 
-    def operand(self) -> tuple[int, tuple[int, ...], Any]:
-        """The cell, the shape and the dtype, for a continuation."""
-        value = self._value
-        if value.__class__ is float or not hasattr(value, "shape"):  # a number of an outer level
-            return self._cell, (), None
-        return self._cell, tuple(value.shape), value.dtype
+    def place(self) -> tuple[tuple[int, ...], Any]:
+        """The shape and the dtype of its cotangents; no dtype for a number."""
+        return self.shape, None if self._library.kind is float else self._library.dtype
 
-    def as_gradient(self, d: Value) -> Value:
-        """A cotangent of this variable in its type, dtype and shape; zeros for None."""
+    def as_gradient(self, d: Value, is_owned: bool = False) -> Value:
+        """A cotangent of this variable in its type, dtype and shape; zeros for None.
+
+        It is a copy, unless it is an array of its own that nobody else can see.
+        """
         value, library = self._value, self._library
         if value.__class__ is float:
             return 0.0 if d is None else d if isinstance(d, Carrier) else float(d)
@@ -73,7 +75,9 @@ class LibraryVar(Array):
             return np.array(d, library.dtype)
         if d.__class__ is not library.kind and not library.name.startswith("jax"):
             d = library.adopt(d)
-        return library.cast(d, library.dtype) if d.dtype != library.dtype else d
+        if d.dtype != library.dtype:
+            return library.cast(d, library.dtype)
+        return d if is_owned or not library.is_writable() else library.copy(d)
 
     def as_seed(self, z_bar: Value) -> Value:
         """A cotangent of this result, from a number or an array."""
@@ -108,7 +112,7 @@ class LibraryVar(Array):
     @property  # type: ignore[misc]
     def shape(self) -> tuple[int, ...]:
         """The length of every axis."""
-        return tuple(getattr(self._value, "shape", ()))  # writes keep it
+        return tuple(self._shape)  # writes keep it
 
     @property
     def ndim(self) -> int:
@@ -134,7 +138,7 @@ class LibraryVar(Array):
     def _view_by(self, movement: Movement, *args: Value, **options: Option) -> "LibraryVar":
         """A movement: a view, which follows later writes to this array, if the library gives one."""
         z: LibraryVar = self._owner.perform(movement, self, args, options)
-        if self._library.shares_memory(z._value, self._value):
+        if movement.function not in COPIES and self._library.shares_memory(z._value, self._value):
             z._base, z._parent = self._root(), self
             z._move_of_view, z._seen = (movement, args, options), self._version
         return z
@@ -192,7 +196,7 @@ class LibraryVar(Array):
     def copy(self, order: str = "C") -> ArrayValue:
         """An array of its own, for writes."""
         value = self._sync_parts()._value
-        if isinstance(value, np.ndarray) or isinstance(value, LibraryVar):
+        if isinstance(value, (np.ndarray, LibraryVar)):
             value = value.copy(order)
         z = self._owner._result(value, self._library)
         z._cell = self._cell
@@ -335,6 +339,38 @@ class LibraryVar(Array):
 
         return StandardNamespace.of(self._library)
 
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """torch.exp(x), torch.sum(x, dim=0), and a tensor times a variable."""
+        from contad.engines.arrays.torch_functions import apply_to_variables
+
+        return apply_to_variables(function.__name__, args, kwargs or {})
+
+    def __getattr__(self, name: str) -> Any:
+        """x.exp(), x.unsqueeze(0): methods of tensors."""
+        if name[0] != "_" and self._library.name == "torch":
+            from contad.engines.arrays.torch_functions import apply_to_variables, find
+
+            if find(name) is not None:
+                return lambda *args, **options: apply_to_variables(name, (self, *args), options)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    @property
+    def __jax_array__(self) -> Any:
+        """Functions of jax.numpy ask for an array, and are refused; operators of JAX's arrays leave it to variables."""
+        frame: Any = sys._getframe(1)
+        if frame.f_code.co_filename.endswith("array_methods.py"):
+            raise AttributeError("__jax_array__")
+        name = "a function"
+        while frame is not None and f"{os.sep}jax{os.sep}" in frame.f_code.co_filename:
+            name = name if frame.f_code.co_name.startswith("reraise") else frame.f_code.co_name
+            frame = frame.f_back
+        raise UnsupportedError(
+            f"jax: {name}: functions of jax.numpy take no variables; write NumPy's, as np.sum(x), or those of "
+            "xp = x.__array_namespace__(), which are JAX's on arrays",
+            level=self._owner,
+        )
+
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Value, **options: Option) -> Any:
         if method == "__call__" and not options:
             if any(isinstance(x, (list, tuple)) for x in inputs):
@@ -453,17 +489,13 @@ def _implement(rule: ScalarRule) -> tuple[Function, Function | None]:
 
     def method(x: LibraryVar, *others: Value) -> Value:
         for y in others:
-            if y.__class__ is LibraryVar:
-                if y._owner is not x._owner:
-                    break
-            elif y.__class__ is not float and y.__class__ is not int:
-                break
-        else:
-            return x._owner.apply_elementwise(rule, (x, *others))
-        return _apply(rule, (x, *others))
+            kind = y.__class__
+            if kind is not float and kind is not int and (kind is not LibraryVar or y._owner is not x._owner):
+                return _apply(rule, (x, *others))
+        return x._owner.apply_elementwise(rule, (x, *others))
 
     def reflect(y: LibraryVar, x: Value) -> Value:
-        return _apply(rule, (x, y))
+        return y._owner.apply_elementwise(rule, (x, y)) if x.__class__ is float else _apply(rule, (x, y))
 
     return method, reflect if rule.arity == 2 else None
 

@@ -181,6 +181,7 @@ TRANSPOSES: dict[Any, Function] = {
     np.roll: _roll_back, np.tile: _tile_back, np.repeat: _repeat_back, np.tril: _tril_back, np.triu: _triu_back,
     np.take_along_axis: _put_along_axis,
 }  # fmt: skip
+COPIES = frozenset((np.roll, np.tile, np.repeat, np.tril, np.triu, np.take_along_axis))  # the others give views
 MOVEMENTS = {function: Movement(function, transpose) for function, transpose in TRANSPOSES.items()}
 
 

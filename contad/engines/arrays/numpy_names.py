@@ -6,6 +6,7 @@ the copies that `contad.engines.arrays.libraries` makes. What is not here has th
 
 import builtins
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -266,40 +267,14 @@ def _fmin(x: Value, y: Value) -> ArrayValue:
     return xp.where(xp.isnan(x), y, xp.where(xp.isnan(y), x, xp.minimum(x, y)))
 
 
-def _add(x: Value, y: Value) -> ArrayValue:
-    return x + y
-
-
-def _subtract(x: Value, y: Value) -> ArrayValue:
-    return x - y
-
-
-def _multiply(x: Value, y: Value) -> ArrayValue:
-    return x * y
-
-
-def _divide(x: Value, y: Value) -> ArrayValue:
-    return x / y
-
-
-def _true_divide(x: Value, y: Value) -> ArrayValue:
-    return x / y
+_add, _subtract, _multiply, _divide, _true_divide = (
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.truediv
+)  # fmt: skip
+_floor_divide, _remainder, _negative = operator.floordiv, operator.mod, operator.neg
 
 
 def _power(x: Value, y: Value) -> ArrayValue:
     return xp.pow(*as_two(x, y))
-
-
-def _floor_divide(x: Value, y: Value) -> ArrayValue:
-    return x // y
-
-
-def _remainder(x: Value, y: Value) -> ArrayValue:
-    return x % y
-
-
-def _negative(x: Value) -> ArrayValue:
-    return -x
 
 
 def _arctan2(x: Value, y: Value) -> ArrayValue:
@@ -440,13 +415,23 @@ def _cumprod(a: ArrayValue, axis: Option = None) -> ArrayValue:
 # ---- what is done instead of looking at values -----------------------------------------------------------------------
 def multiply_masking(d: Value, p: Value) -> Value:
     """d p, in which a zero d masks a partial that is not finite; no value is read."""
+    if p.__class__ is library.kind and d.__class__ is library.kind:
+        return multiply_into(mask_dead(p, d, 0.0), d)
     if isinstance(p, (float, int)):
         return d * p if math.isfinite(p) else np.where(d == 0.0, 0.0, d * p)
     if isinstance(d, Carrier) or isinstance(p, Carrier):
         return np.multiply(d, np.where((d == 0.0) & ~np.isfinite(p), 0.0, p))
-    if library.name == "torch":
-        return (d * p).masked_fill_(d == 0.0, 0.0)  # a third array would cost more than both
     return np.where(d == 0.0, 0.0, d * p)
+
+
+def multiply_into(t: Value, d: Value) -> Value:
+    """t d, where nobody else holds t."""
+    return t * d
+
+
+def mask_dead(p: Value, d: Value, zero: float) -> Value:
+    """p, with zeros where d is zero."""
+    return np.where(d == zero, zero, p)
 
 
 def multiply_routing(d: Value, p: Value) -> Value:
