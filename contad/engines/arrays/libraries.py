@@ -447,7 +447,7 @@ class Guarded:
         found = getattr(self._native, name, None)
         if name in ("linalg", "fft"):
             found = Guarded(self._library, found)
-        if found is None:
+        if found is None and name != "newaxis":
             raise UnsupportedError(f"{name}: not available for arrays of {self._library.name}")
         setattr(self, name, found)
         return found

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.engines.arrays.numpy_names import add_to_zeros, copy
+from contad.engines.arrays.numpy_names import add_to_zeros, clear_at
 from contad.ops.cotangents import fold
 from contad.variables.number import Carrier
 from contad.variables.open_types import ArrayValue, Function, Key, Option, Value
@@ -44,9 +44,7 @@ def clear(a: Value, key: Key) -> ArrayValue:
     """A copy of a with zeros at an index."""
     if isinstance(a, Carrier):
         return a._owner.perform(CLEARING, a, (key,), {})
-    z = copy(a)
-    z[key] = 0.0
-    return z
+    return clear_at(a, key)
 
 
 INDEXING = Movement(get, put_in_zeros)

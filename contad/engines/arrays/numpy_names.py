@@ -539,6 +539,15 @@ def add_to_zeros(z_bar: ArrayValue, shape: tuple[int, ...], key: Key) -> ArrayVa
     return xp.reshape(sums, shape)
 
 
+def clear_at(a: Any, key: Key) -> ArrayValue:
+    """A copy of an array with zeros at an index."""
+    if library.name == "jax":
+        return a.at[key].set(0.0)
+    z = copy(a)
+    z[key] = 0.0
+    return z
+
+
 def copy(a: ArrayValue) -> ArrayValue:
     """A copy of an array."""
     return np.array(a) if library.is_numpy else a.copy() if library.dispatches else xp.asarray(a, copy=True)
