@@ -185,6 +185,20 @@ class Library:
         made = self.xp.COO(coords, np.asarray(data, self.dtype), shape=shape)
         return made.asformat(self.kind.__name__.lower())
 
+    def assign_elements(self, x: Any, key: Any, y: Any) -> ArrayValue:
+        """A copy of an array with y at an index."""
+        shape = tuple(x.shape)
+        written = self.positions_at(shape, key)
+        place = np.empty(shape)[key].shape
+        new = np.broadcast_to(y.todense() if hasattr(y, "todense") else np.asarray(y), place).reshape(-1)
+        data, where = self.nonzero_elements(x)
+        kept = ~np.isin(where, written)
+        last = {int(k): n for n, k in enumerate(written)}  # where an index repeats
+        chosen = [n for n in last.values() if new[n] != 0.0]
+        return self.from_elements(
+            np.concatenate([data[kept], new[chosen]]), np.concatenate([where[kept], written[chosen]]), shape
+        )
+
     def positions_at(self, shape: tuple[int, ...], key: Any) -> np.ndarray:
         """The positions of the elements at an index."""
         return np.arange(math.prod(shape)).reshape(shape)[key].reshape(-1)
@@ -464,7 +478,7 @@ class Guarded:
         found = getattr(self._native, name, None)
         if name in ("linalg", "fft"):
             found = Guarded(self._library, found)
-        if found is None:
+        if found is None and name != "newaxis":
             raise UnsupportedError(f"{name}: not available for arrays of {self._library.name}")
         setattr(self, name, found)
         return found

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.engines.arrays.numpy_names import add_to_zeros, copy, gather, index_by
+from contad.engines.arrays.numpy_names import add_to_zeros, assign_at, copy, gather, index_by
 from contad.ops.cotangents import fold
 from contad.rules.scalar_rule import owner_of
 from contad.variables.array import as_array
@@ -53,7 +53,9 @@ def clear(a: Value, key: Key) -> ArrayValue:
     """A copy of a with zeros at an index."""
     if isinstance(a, Carrier) and getattr(a._owner, "takes_any", False):
         return a._owner.perform(CLEARING, a, (key,), {})
-    z: Any = as_array(a).copy("K") if isinstance(a, Carrier) else copy(a)
+    if not isinstance(a, Carrier):
+        return assign_at(a, key, 0.0)
+    z: Any = as_array(a).copy("K")
     z[key] = 0.0
     return z
 
@@ -63,6 +65,8 @@ def assign(a: Value, key: Key, y: Value) -> ArrayValue:
     owner = owner_of("an assignment", [x for x in (a, y) if isinstance(x, Carrier)])
     if getattr(owner, "takes_any", False):
         return owner.assign(a, key, y)
+    if owner is None:
+        return assign_at(a, key, y)
     z = open_copy(a, y)
     z[key] = y
     return z
@@ -83,7 +87,7 @@ def find_last_writes(shape: tuple[int, ...], key: Key) -> ArrayValue | None:
     turns = np.zeros(shape, dtype=np.int64)
     places = np.shape(turns[key])
     numbers = np.reshape(np.arange(math.prod(places)), places)
-    turns[key] = numbers
+    turns = assign_at(turns, key, numbers)
     return turns[key] == numbers
 
 

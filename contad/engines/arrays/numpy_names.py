@@ -555,6 +555,17 @@ def gather(a: Value, move: Any, positions: np.ndarray) -> ArrayValue:
     return np.reshape(flat[index_by(positions - bool(positions.all()))], positions.shape)
 
 
+def assign_at(a: Any, key: Key, y: Value) -> ArrayValue:
+    """A copy of an array with y at an index."""
+    if library.name == "jax":
+        return a.at[key].set(y)
+    if library.name == "sparse":
+        return library.assign_elements(a, key, y)
+    z = copy(a)
+    z[key] = y
+    return z
+
+
 def copy(a: ArrayValue) -> ArrayValue:
     """A copy of an array."""
     return np.array(a) if library.is_numpy else a.copy() if library.dispatches else xp.asarray(a, copy=True)
