@@ -35,11 +35,11 @@ HMC = ROOT / "examples" / "hmc.py"
 
 
 @functools.cache
-def script(path):
+def script(path, *args):
     """The finished process of a script, run once."""
     warnings = ["-W", "error", "-W", "ignore::FutureWarning:arviz"]  # of a coming version: once a day, at its import
     lightly = [] if path.stem in SAMPLING else ["-m", "tests.judges.light_compiling"]
-    command = [sys.executable, *warnings, *lightly, str(path)]
+    command = [sys.executable, *warnings, *lightly, str(path), *args]
     # A worker whose scheduler closes before its heartbeat is answered logs that as an error.
     environment = {**os.environ, "DASK_LOGGING__DISTRIBUTED": "critical"}
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=300, check=False)
@@ -70,7 +70,7 @@ def test_example_of_an_adapter_runs(path):
 @pytest.mark.adapters
 @pytest.mark.parametrize("path", DISTRIBUTED, ids=lambda path: path.name)
 def test_a_sum_on_a_cluster_is_the_serial_sum(path):
-    done = script(path)
+    done = script(path, "40_000", "10_000")
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -50,11 +50,17 @@ class LibraryForm:
         body: Any = rule.body
         chosen = [k for k in range(rule.arity) if mine >> k & 1]
         self.value, self.kind = library.value_of(rule), library.kind
+        if library.is_sparse:
+            self.value = quiet(self.value)
         self.of_variables = functools.partial((library.checked or library).form, rule, mine)
         self.partials = [
             (
                 library.rebind(rule.product(k)),
-                as_number(partial) if library.kind is float else library.rebind_body(partial),
+                as_number(partial)
+                if library.kind is float
+                else quiet(library.rebind_body(partial))
+                if library.is_sparse
+                else library.rebind_body(partial),
                 body.literal(k),
             )
             for k in chosen
@@ -120,8 +126,8 @@ class Library:
         if self.name == "jax":  # an array, or a value that is being traced
             self.kind = sys.modules["jax"].Array
         self.like = np.zeros((), self.dtype, like=x) if self.dispatches else None
-        module = sys.modules.get("dask.array") if self.name == "dask" else self.xp  # the functions that exist
-        self.np: Any = np if self.is_numpy else Names(self, np, module)
+        self.module: Any = sys.modules["dask.array"] if self.name == "dask" else self.xp  # the functions that exist
+        self.np: Any = np if self.is_numpy else Names(self, np, self.module)
         self._copies: dict[Any, Any] = {}
         self.forms: dict[Any, Any] = {}
         self.fold = self.rebind(cotangents.fold)
@@ -299,8 +305,8 @@ class Library:
             if rule.array is None and isinstance(ufunc, np.ufunc):
                 return quiet(ufunc)
             return keep_dtype(rule.array_value)
-        if rule.array is not None:
-            return self.rebind(rule.array)
+        if rule.array is not None and not (self.name == "dask" and isinstance(ufunc, str)):  # which writes by masks
+            return self.value_of_formula(rule) if hasattr(rule.array, "__self__") else self.rebind(rule.array)
         if isinstance(ufunc, np.ufunc):
             return getattr(self.np, ufunc.__name__)
         if isinstance(ufunc, str):
@@ -310,6 +316,11 @@ class Library:
                 f"{rule.name}: its value is computed number by number, which arrays of {self.name} do not allow"
             )
         return self._copy(rule.function)
+
+    def value_of_formula(self, rule: Any) -> Function:
+        """The value of a rule that is a formula, as a density is."""
+        value = self.rebind_body(rule.body.array_partial(rule.arity, True))
+        return lambda *args: value(0.0, *args)
 
     def special(self, name: str) -> Function:
         """A function of scipy.special as this library has it."""
@@ -372,8 +383,8 @@ def as_number(partial: Function) -> Function:
     return number
 
 
-def quiet(ufunc: np.ufunc) -> Function:
-    """A ufunc without warnings, as on other engines."""
+def quiet(ufunc: Function) -> Function:
+    """A function without warnings, as on other engines."""
     def value(*args: Value) -> Value:
         with np.errstate(all="ignore"):
             return ufunc(*args)

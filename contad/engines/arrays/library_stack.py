@@ -43,7 +43,7 @@ from contad.variables.open_types import (
     Value,
 )
 from contad.variables.stack import ChainStack, Footprint, Row
-from contad.variables.trees import map_lists
+from contad.variables.trees import is_of_library, map_lists
 
 Pull = Callable[[Any], Iterable[Value]]  # the cotangent of a result -> those of the operands that are variables
 Places = Sequence[tuple[tuple[int, ...], Any]] | None  # shape and dtype of each operand; None: those of the result
@@ -121,6 +121,11 @@ class LibraryStack(ChainStack):
             if library.name != "sparse":
                 raise refuse_rule(name, library)
             value = library.adopt(value)  # a number, or an array without zeros
+        elif library.is_numpy and value.__class__ is not library.kind and is_of_library(peek(value)):
+            other = library_of(peek(value)).name
+            raise UnsupportedError(
+                f"{name}: a variable of NumPy beside an array of {other}; differentiate by an array of {other}, too"
+            )
         if library.kind is float and not isinstance(value, Carrier) and np.shape(value) == ():
             value = float(value)
         dtype = getattr(value, "dtype", None)

@@ -75,6 +75,8 @@ class LibraryVar(Array):
             return np.array(d, library.dtype)
         if d.__class__ is not library.kind and not library.name.startswith("jax"):
             d = library.adopt(d)
+        if library.name == "dask":
+            d = d.rechunk(peek(value).chunks)
         if d.dtype != library.dtype:
             return library.cast(d, library.dtype)
         return d if is_owned or not library.is_writable() else library.copy(d)
@@ -156,6 +158,11 @@ class LibraryVar(Array):
     def __getitem__(self, key: Key) -> Value:
         self._sync_parts()
         key = _plain_key(key)
+        if self._library.name == "dask" and any("bool" in str(getattr(k, "dtype", "")) for k in _parts_of(key)):
+            raise UnsupportedError(
+                "index: a mask chooses as many elements as only computing tells; use np.where(mask, x, 0.0)",
+                level=self._owner,
+            )
         if self._library.name == "torch":
             key, flipped = _forwards(key, self.shape)
             if flipped:
@@ -353,7 +360,17 @@ class LibraryVar(Array):
 
             if find(name) is not None:
                 return lambda *args, **options: apply_to_variables(name, (self, *args), options)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        more = ""
+        if name[0] != "_" and not self._library.is_numpy and hasattr(self._library.kind, name):
+            more = f"; a method of {self._library.name} loses the derivative: use NumPy's functions, before or after grad"
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{more}", name=name, obj=self)
+
+    @property
+    def to_dask_array(self) -> Function:
+        """Functions of dask.array ask for it, and are refused."""
+        if self._library.name != "dask":
+            raise AttributeError("to_dask_array")
+        raise UnsupportedError("dask.array: its functions take no variables; write NumPy's, as np.sum(x)", level=self._owner)
 
     @property
     def __jax_array__(self) -> Any:
@@ -443,6 +460,10 @@ def _plain_key(key: Key) -> Key:
     if isinstance(key, Carrier):
         raise TypeError(f"index: {key.kind}s are real numbers, which cannot index; use int(...) or a comparison")
     return key
+
+
+def _parts_of(key: Key) -> tuple[Any, ...]:
+    return key if isinstance(key, tuple) else (key,)
 
 
 def _forwards(key: Key, shape: tuple[int, ...]) -> tuple[Key, tuple[int, ...]]:

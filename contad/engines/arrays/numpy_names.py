@@ -530,6 +530,9 @@ def add_to_zeros(z_bar: ArrayValue, shape: tuple[int, ...], key: Key) -> ArrayVa
     if not advanced or "bool" in str(advanced[0].dtype):
         zeros[key] = z_bar
         return zeros
+    if library.name == "dask" and len(keys) == len(shape) == 1:  # each chunk counts for itself
+        places = library.module.asarray(keys[0]) % shape[0]
+        return library.module.bincount(places, z_bar.rechunk(places.chunks), shape[0]).astype(z_bar.dtype)
     if library.is_numpy or (library.dispatches and library.name != "dask"):
         library.add_at(zeros, key, z_bar)
         return zeros
