@@ -131,7 +131,7 @@ class Library:
         self._copies: dict[Any, Any] = {}
         self.forms: dict[Any, Any] = {}
         self.fold = self.rebind(cotangents.fold)
-        self.arrays = ArraysOf("ndarray", (), {"kind": self.kind})
+        self.arrays = ArraysOf("ndarray", (), {"kind": self.xp.SparseArray if self.is_sparse else self.kind})
         self.plain: Library = Library(x, self) if checked is None and not self.is_numpy else self
         if self.name == "torch":  # where p is zero if |d| <= 0: a kernel that elementary operations need two for
             self._copies[numpy_names.mask_dead] = sys.modules["torch"].ops.aten.hardshrink_backward._op

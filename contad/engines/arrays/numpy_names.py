@@ -73,7 +73,7 @@ def _array(x: Any, dtype: Option = None, copy: bool = True) -> ArrayValue:
 
 
 def _asarray(x: Any, dtype: Option = None) -> ArrayValue:
-    if isinstance(x, library.kind):
+    if isinstance(x, library.arrays):
         return x
     if isinstance(x, (list, tuple)) and builtins.any(isinstance(y, library.kind) for y in x):
         return np.stack([_asarray(y) for y in x])
