@@ -175,7 +175,8 @@ class Library:
 
     def on_host(self, x: Any) -> np.ndarray:
         """A list or an array of NumPy as one."""
-        return np.asarray(x)
+        host = np.asarray(x)
+        return host if host.flags.writeable or self.name != "torch" else host.copy()  # of which PyTorch warns
 
     # ---- functions that see this library -----------------------------------------------------------------------------
     def rebind(self, x: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from contad.engines.arrays.libraries import Library
 from contad.engines.arrays.movements import CLEARING, COPIES, EMBEDDING, INDEXING, MOVEMENTS, Movement
+from contad.engines.arrays.torch_functions import METHODS, apply_to_variables, find
 from contad.errors import UnsupportedError
 from contad.protocols.array_protocols import array_ufunc, install_arrays
 from contad.protocols.number_protocols import CONSTANTS
@@ -251,15 +252,11 @@ class LibraryVar(Array):
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """torch.exp(x), torch.sum(x, dim=0), and a tensor times a variable."""
-        from contad.engines.arrays.torch_functions import apply_to_variables
-
         return apply_to_variables(function.__name__, args, kwargs or {})
 
     def __getattr__(self, name: str) -> Any:
         """x.exp(), x.unsqueeze(0): methods of tensors."""
         if name[0] != "_" and self._library.name == "torch":
-            from contad.engines.arrays.torch_functions import apply_to_variables, find
-
             if find(name) is not None:
                 return lambda *args, **options: apply_to_variables(name, (self, *args), options)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
@@ -411,5 +408,22 @@ def _apply(rule: ScalarRule, args: tuple[Value, ...]) -> Value:
     return owner.apply_elementwise(rule, args)
 
 
+def _as_tensors_have_it(name: str) -> Function:
+    """A method that means on a variable of PyTorch what it means on a tensor."""
+    original: Any = getattr(LibraryVar, name, None)
+
+    def method(x: LibraryVar, *args: Value, **options: Option) -> Value:
+        if x._library.name == "torch":
+            return apply_to_variables(name, (x, *args), options)
+        if original is None:
+            raise AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}", name=name, obj=x)
+        return original(x, *args, **options)
+
+    method.__name__ = name
+    return method
+
+
+for _name in METHODS:
+    setattr(LibraryVar, _name, _as_tensors_have_it(_name))
 LibraryVar.implement = staticmethod(_implement)  # type: ignore[attr-defined]
 install_arrays(LibraryVar, _implement)
