@@ -5,6 +5,7 @@ rule. The adjoints are a list of arrays of that library. Nothing here reads a nu
 stand for a computation that has not run yet.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -235,24 +236,29 @@ class LibraryStack(ChainStack):
     def move(self, move: Callable[[Nested], ArrayValue], sources: Nested) -> ArrayValue:
         """A function that moves elements of several sources: NumPy moves positions, and the library takes them."""
         parts: list[Value] = []
-        start = 0
 
         def number(x: Nested) -> Nested:
             nonlocal start
             if isinstance(x, (list, tuple)):
                 return type(x)(map(number, x))
             shape = np.shape(peek(x)) if not hasattr(x, "shape") else tuple(x.shape)
-            positions = np.arange(start, start + int(np.prod(shape))).reshape(shape)
+            positions = np.arange(start, start + math.prod(shape), dtype=float).reshape(shape)
             start += positions.size
             parts.append(x)
             return positions
 
-        moved = move({key: number(x) for key, x in sources.items()})
-        library = self._library_for([x for x in parts if isinstance(x, LibraryVar)])
-        arrays: list[Any] = [x if isinstance(x, Carrier) else as_operand(library, x) for x in parts]
-        flat = [np.reshape(x, (-1,)) for x in arrays]
-        joined = self.join(np.concatenate, flat, 0)
-        return joined.take(np.asarray(moved))
+        start = 0
+        moved = np.asarray(move({key: number(x) for key, x in sources.items()}))
+        flat = [np.reshape(x if isinstance(x, Carrier) else as_operand(self._library_for(parts), x), (-1,)) for x in parts]
+        shift = start
+        again = np.asarray(move({key: number(x) for key, x in sources.items()}))
+        is_moved = again - moved == shift  # the others are constants that the function has put in
+        z = self.join(np.concatenate, flat, 0).take(np.where(is_moved, moved, 0.0).astype(np.intp))
+        if is_moved.all():
+            return z
+        library = z._library
+        chosen, constants = (a if library.is_numpy else library.np.asarray(a) for a in (is_moved, moved))
+        return np.where(chosen, z, constants)
 
     def writable(self, value: Value) -> ArrayValue:
         return self.array_variable(value)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.arrays.libraries import Library
+from contad.engines.arrays.libraries import READS_VALUES, Library, refuse_rule
 from contad.engines.arrays.movements import CLEARING, COPIES, EMBEDDING, INDEXING, MOVEMENTS, Movement
 from contad.engines.arrays.torch_functions import METHODS, apply_to_variables, find
-from contad.errors import UnsupportedError
+from contad.errors import ContadError, UnsupportedError
 from contad.protocols.array_protocols import array_ufunc, install_arrays
 from contad.protocols.number_protocols import CONSTANTS
 from contad.rules.array_rule import _by_ufunc as _array_rules
@@ -327,7 +327,12 @@ class LibraryVar(Array):
         implementation = entry.implementation
         if entry.kind == "composite":
             implementation = library.rebind_body(inspect.unwrap(implementation))
-        return implementation(*args, **options)
+        try:
+            return implementation(*args, **options)
+        except READS_VALUES as error:
+            if library.is_numpy or isinstance(error, ContadError):
+                raise
+            raise refuse_rule(find_exported_name(function), library, error) from error
 
 
 def _is_asked_by_extra() -> bool:

@@ -58,7 +58,7 @@ CALLS = {
     "concatenate": lambda x: torch.concatenate((x, x * x)), "clip": lambda x: torch.clip(x, -1.0, 1.0) * x,
 }  # fmt: skip
 OTHERS = {
-    "operators": lambda x: (OTHER * x + OTHER / x - OTHER**x + (OTHER - x) @ x) * (OTHER > x) + x % OTHER,
+    "operators": lambda x: (OTHER * x + OTHER / x - OTHER**x + (OTHER - x) @ x) * (x < OTHER) + x % OTHER,
     "elementwise": lambda x: torch.exp(x) * torch.sin(x) + torch.abs(x) + torch.tanh(x) + torch.sigmoid(x)
     + torch.erf(x) + torch.log1p(x * x) + torch.pow(x, 2) + torch.square(x) + torch.sqrt(x * x + 1.0)
     + torch.maximum(x, OTHER) + torch.logaddexp(x, OTHER) + torch.atan2(x, OTHER) + torch.special.expit(x),
