@@ -18,7 +18,16 @@ import numpy as np
 
 from contad.engines.arrays import numpy_names
 from contad.errors import UnsupportedError
-from contad.ops import accumulations, cotangents, factors, reductions, tied_elements, triangular_factors
+from contad.ops import (
+    accumulations,
+    close_values,
+    cotangents,
+    factors,
+    linear_systems,
+    reductions,
+    tied_elements,
+    triangular_factors,
+)
 from contad.rules import vectorised
 from contad.rules.array_rule import ArrayRule
 from contad.rules.definition import bind_captured, captured_values, copy_under, looked_up
@@ -28,7 +37,9 @@ from contad.variables.array import is_view
 from contad.variables.layout import is_immutable
 from contad.variables.number import Carrier
 from contad.variables.open_types import ArrayValue, Function, Rule, Value
+from contad.variables.trees import is_of_library
 
+_ERRSTATE = np.errstate()(lambda: None).__code__.co_filename
 _ENGINE = "contad.engines.arrays."
 _COPIED = ("contad.ops.", "contad.rules.vectorised", _ENGINE)  # and functions of users
 _NAMES = {"jaxlib": "jax"}
@@ -211,7 +222,8 @@ class Library:
 
     def on_host(self, x: Any) -> np.ndarray:
         """A list or an array of NumPy as one."""
-        return np.asarray(x)
+        host = np.asarray(x)
+        return host if host.flags.writeable or self.name != "torch" else host.copy()  # of which PyTorch warns
 
     # ---- functions that see this library -----------------------------------------------------------------------------
     def rebind(self, x: Any) -> Any:
@@ -248,6 +260,8 @@ class Library:
             return f
         known = self._copies.get(f)
         if known is None:
+            if f.__code__.co_filename == _ERRSTATE:  # decorated by np.errstate, whose warnings are NumPy's
+                f = f.__wrapped__
             own = f.__globals__
             names = {"__builtins__": own.get("__builtins__"), "__name__": f.__module__}
             copy = self._copies[f] = copy_under(f, names)
@@ -449,7 +463,7 @@ def unless_variable(original: Function, own: Function) -> Function:
     creates = original.__name__ in numpy_names.CREATION
 
     def call(*args: Value, **options: Any) -> Value:
-        numbers = not creates
+        numbers, on_host = not creates, False
         for x in args:
             kind = x.__class__
             if issubclass(kind, Carrier):
@@ -461,6 +475,10 @@ def unless_variable(original: Function, own: Function) -> Function:
                     x is args[0] and not creates and all(isinstance(y, int) for y in x)  # a shape
                 ):
                     return original(*args, **options)
+                on_host = on_host or any(y.__class__ is np.ndarray for y in x)
+            on_host = on_host or kind is np.ndarray
+        if on_host and not creates and not any(map(is_of_library, args)):
+            return original(*args, **options)  # positions of elements, and data of the user on the host
         if numbers and args:
             found = original(*args, **options)
             return found.item() if isinstance(found, np.generic) else found
@@ -553,8 +571,8 @@ INSTEAD: dict[Any, Any] = {  # functions that look at values, and those that do 
     number.scale: numpy_names.multiply_masking, cotangents.scale: numpy_names.multiply_masking,
     number.route: numpy_names.multiply_routing,
     cotangents.all_finite: numpy_names.all_finite, reductions.freedom: numpy_names.freedom,
-    complex_pair.is_complex: numpy_names.no, vectorised.mend: numpy_names.leave,
-    factors.factorise: numpy_names.no_factor,
+    complex_pair.is_complex: numpy_names.no, close_values.has_close: numpy_names.no, vectorised.mend: numpy_names.leave,
+    factors.factorise: numpy_names.no_factor, linear_systems.in_c_order: numpy_names.leave,
     factors.known_factor: numpy_names.no_factor, cotangents.in_range: numpy_names.out_of_range,
     triangular_factors.solve_regular: numpy_names.solve_triangle,
     triangular_factors._solve_one: numpy_names.solve_one_triangle,

@@ -325,7 +325,7 @@ class LibraryStack(ChainStack):
             if isinstance(x, (list, tuple)):
                 return type(x)(map(number, x))
             shape = np.shape(peek(x)) if not hasattr(x, "shape") else tuple(x.shape)
-            positions = np.arange(start, start + int(np.prod(shape))).reshape(shape)
+            positions = np.arange(start, start + math.prod(shape)).reshape(shape)
             start += positions.size
             parts.append(x)
             return same_layout(positions, peek(x))

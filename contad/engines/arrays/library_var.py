@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.arrays.libraries import Library
+from contad.engines.arrays.libraries import READS_VALUES, Library, refuse_rule
 from contad.engines.arrays.movements import COPIES, GATHER, INDEXING, MOVEMENTS, Movement, open_copy
 from contad.engines.arrays.numpy_names import index_by
-from contad.errors import OverlapError, UnsupportedError, place_of_user
+from contad.engines.arrays.torch_functions import METHODS, apply_to_variables, find
+from contad.errors import ContadError, OverlapError, UnsupportedError, place_of_user
 from contad.protocols.array_protocols import array_ufunc, install_arrays
 from contad.protocols.number_protocols import CONSTANTS
 from contad.rules.array_rule import _by_ufunc as _array_rules
@@ -349,20 +350,16 @@ class LibraryVar(Array):
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """torch.exp(x), torch.sum(x, dim=0), and a tensor times a variable."""
-        from contad.engines.arrays.torch_functions import apply_to_variables
-
         return apply_to_variables(function.__name__, args, kwargs or {})
 
     def __getattr__(self, name: str) -> Any:
         """x.exp(), x.unsqueeze(0): methods of tensors."""
         if name[0] != "_" and self._library.name == "torch":
-            from contad.engines.arrays.torch_functions import apply_to_variables, find
-
             if find(name) is not None:
                 return lambda *args, **options: apply_to_variables(name, (self, *args), options)
         more = ""
         if name[0] != "_" and not self._library.is_numpy and hasattr(self._library.kind, name):
-            more = f"; a method of {self._library.name} loses the derivative: use NumPy's functions, before or after grad"
+            more = f"; a method of {self._library.name} loses the derivative: use NumPy's functions"
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{more}", name=name, obj=self)
 
     @property
@@ -370,7 +367,8 @@ class LibraryVar(Array):
         """Functions of dask.array ask for it, and are refused."""
         if self._library.name != "dask":
             raise AttributeError("to_dask_array")
-        raise UnsupportedError("dask.array: its functions take no variables; write NumPy's, as np.sum(x)", level=self._owner)
+        message = "dask.array: its functions take no variables; write NumPy's, as np.sum(x)"
+        raise UnsupportedError(message, level=self._owner)
 
     @property
     def __jax_array__(self) -> Any:
@@ -440,7 +438,12 @@ class LibraryVar(Array):
         implementation = entry.implementation
         if entry.kind == "composite" and not library.is_numpy:
             implementation = library.rebind_body(inspect.unwrap(implementation))
-        return implementation(*args, **options)
+        try:
+            return implementation(*args, **options)
+        except READS_VALUES as error:
+            if library.is_numpy or isinstance(error, ContadError):
+                raise
+            raise refuse_rule(find_exported_name(function), library, error) from error
 
 
 def _is_asked_by_extra() -> bool:
@@ -541,6 +544,23 @@ def _in_place(name: str) -> Function:
     return lambda x, y: x._take_result(getattr(x, f"__{name}__")(y))
 
 
+def _as_tensors_have_it(name: str) -> Function:
+    """A method that means on a variable of PyTorch what it means on a tensor."""
+    original: Any = getattr(LibraryVar, name, None)
+
+    def method(x: LibraryVar, *args: Value, **options: Option) -> Value:
+        if x._library.name == "torch":
+            return apply_to_variables(name, (x, *args), options)
+        if original is None:
+            raise AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}", name=name, obj=x)
+        return original(x, *args, **options)
+
+    method.__name__ = name
+    return method
+
+
+for _name in METHODS:
+    setattr(LibraryVar, _name, _as_tensors_have_it(_name))
 LibraryVar.implement = staticmethod(_implement)  # type: ignore[attr-defined]
 install_arrays(LibraryVar, _implement)
 for _name in ("matmul", *(rule.operator for rule in rules() if rule.operator is not None and rule.arity == 2)):

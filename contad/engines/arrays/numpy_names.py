@@ -289,6 +289,10 @@ def _copysign(x: Value, y: Value) -> ArrayValue:
     return xp.copysign(*as_two(x, y))
 
 
+def _heaviside(x: Value, y: Value) -> ArrayValue:
+    return xp.heaviside(*as_two(x, y))
+
+
 def _logaddexp(x: Value, y: Value) -> ArrayValue:
     return xp.logaddexp(*as_two(x, y))
 

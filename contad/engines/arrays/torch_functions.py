@@ -22,6 +22,11 @@ NAMES = {
     "floor_divide", "sigmoid": "expit", "logsigmoid": "log_expit", "log_sigmoid": "log_expit", "special_psi": "digamma",
     "logit": "logit", "softsign": "softsign", "mm": "matmul", "bmm": "matmul", "mv": "matmul",
 }  # fmt: skip
+METHODS = (  # of tensors, whose meaning or options differ from those of NumPy's
+    "var", "std", "max", "min", "sort", "repeat", "transpose", "nonzero", "flatten", "sum", "mean", "prod", "squeeze",
+    "argmax", "argmin", "argsort", "cumsum", "cumprod", "clip", "diagonal", "trace", "round", "view",
+)  # fmt: skip
+_AXES = {"axis": "dim", "keepdims": "keepdim"}  # which PyTorch takes, too
 _UNSAID = ("_stacklevel", "inplace")  # options that say nothing here
 
 
@@ -35,7 +40,7 @@ class Ordered(NamedTuple):
 def apply_to_variables(name: str, args: Sequence[Value], options: Options) -> Any:
     """A function of PyTorch on arguments of which one is a variable."""
     function = find(name)
-    given = {key: x for key, x in options.items() if x is not None and key not in _UNSAID}
+    given = {_AXES.get(key, key): x for key, x in options.items() if x is not None and key not in _UNSAID}
     if function is None or options.get("inplace"):
         raise UnsupportedError(
             f"torch: {name}: not available on variables; write it with NumPy's functions, as np.sum(x), or with those "
@@ -44,7 +49,7 @@ def apply_to_variables(name: str, args: Sequence[Value], options: Options) -> An
     try:
         return function(*args, **given)
     except TypeError as error:
-        if "argument" in str(error) and getattr(function, "__module__", "") == __name__:
+        if "argument" in str(error):
             raise UnsupportedError(f"torch: {name} on variables: {error}") from error
         raise
 
@@ -85,8 +90,8 @@ def _extreme(of_all: Function, position: Function, of_two: Function) -> Function
             return of_all(x)
         if hasattr(dim, "shape"):
             return of_two(x, dim)
-        places = position(x, axis=dim, keepdims=keepdim) if not keepdim else np.expand_dims(position(x, axis=dim), dim)
-        return Ordered(of_all(x, axis=dim, keepdims=keepdim), places)
+        places = position(x, axis=dim)
+        return Ordered(of_all(x, axis=dim, keepdims=keepdim), np.expand_dims(places, dim) if keepdim else places)
 
     return reduce
 
@@ -107,6 +112,27 @@ def gather(x: Value, dim: int, index: ArrayValue) -> Value:
     if rest[0] != rest[1]:
         raise UnsupportedError("torch: gather on variables: x and the index must have the same other axes")
     return np.take_along_axis(x, index, axis=dim)
+
+
+def argsort(x: Value, dim: int = -1, descending: bool = False) -> Value:
+    """The positions of the elements in order."""
+    return sort(x, dim, descending).indices
+
+
+def transpose(x: Value, *axes: Any) -> Value:
+    """Two axes exchanged; without them, or with one tuple, NumPy's transpose."""
+    return np.swapaxes(x, *axes) if len(axes) == 2 else np.transpose(x, *axes)
+
+
+def reshape(x: Value, *shape: Any) -> Value:
+    """The elements in another shape."""
+    return np.reshape(x, shape[0] if len(shape) == 1 else shape)
+
+
+def expand(x: Value, *shape: int) -> Value:
+    """x repeated along axes of length 1; -1 keeps the length of an axis."""
+    kept = (*(None,) * (len(shape) - x.ndim), *x.shape)
+    return np.broadcast_to(x, tuple(old if n == -1 else n for n, old in zip(shape, kept, strict=True)))
 
 
 def flatten(x: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
@@ -202,8 +228,9 @@ WRITTEN: dict[str, Any] = {
     "stack": lambda tensors, dim=0: np.stack(tensors, axis=dim), "where": np.where, "einsum": np.einsum,
     "masked_fill": lambda x, mask, value: np.where(mask, value, x), "gather": gather,
     "index_select": lambda x, dim, index: np.take(x, index, axis=dim), "dot": np.dot, "outer": np.outer,
-    "transpose": lambda x, dim0, dim1: np.swapaxes(x, dim0, dim1), "t": lambda x: np.transpose(x),
-    "permute": lambda x, dims: np.transpose(x, dims), "reshape": lambda x, shape: np.reshape(x, tuple(shape)),
+    "transpose": transpose, "argsort": argsort, "expand": expand, "view": reshape, "repeat": lambda x, *n: np.tile(x, n),
+    "t": lambda x: np.transpose(x),
+    "permute": lambda x, dims: np.transpose(x, dims), "reshape": reshape,
     "flatten": flatten, "ravel": np.ravel, "squeeze": lambda x, dim=None: np.squeeze(x, axis=dim),
     "unsqueeze": lambda x, dim: np.expand_dims(x, dim), "flip": lambda x, dims: np.flip(x, tuple(dims)),
     "roll": lambda x, shifts, dims=None: np.roll(x, shifts, dims), "tril": lambda x, diagonal=0: np.tril(x, diagonal),

@@ -53,10 +53,12 @@ CALLS = {
     "l1_loss": lambda x: F.l1_loss(x, OTHER, reduction="sum") * x[0],
     "binary_cross_entropy_with_logits": lambda x: F.binary_cross_entropy_with_logits(x, OTHER),
     "cross_entropy": lambda x: F.cross_entropy(x, CLASSES), "concat": lambda x: torch.concat((x, x * x)),
+    "argsort": lambda x: torch.argsort(x, descending=True) * x, "expand": lambda x: x[None].expand(2, -1, 3)[1] * x,
+    "view": lambda x: x.view(9)[2:] * x.view((3, 3)).view(-1)[:7], "repeat": lambda x: x.repeat(2, 1)[2:5] * OTHER,
     "concatenate": lambda x: torch.concatenate((x, x * x)), "clip": lambda x: torch.clip(x, -1.0, 1.0) * x,
 }  # fmt: skip
 OTHERS = {
-    "operators": lambda x: (OTHER * x + OTHER / x - OTHER**x + (OTHER - x) @ x) * (OTHER > x) + x % OTHER,
+    "operators": lambda x: (OTHER * x + OTHER / x - OTHER**x + (OTHER - x) @ x) * (x < OTHER) + x % OTHER,
     "elementwise": lambda x: torch.exp(x) * torch.sin(x) + torch.abs(x) + torch.tanh(x) + torch.sigmoid(x)
     + torch.erf(x) + torch.log1p(x * x) + torch.pow(x, 2) + torch.square(x) + torch.sqrt(x * x + 1.0)
     + torch.maximum(x, OTHER) + torch.logaddexp(x, OTHER) + torch.atan2(x, OTHER) + torch.special.expit(x),
@@ -64,6 +66,9 @@ OTHERS = {
     "linear algebra": lambda x: torch.linalg.solve(OTHER + 3.0 * torch.eye(3, dtype=torch.float64), x) * x
     + torch.linalg.det(x) + torch.linalg.inv(x + 3.0 * torch.eye(3, dtype=torch.float64)),
     "methods": lambda x: x.exp() * x.unsqueeze(0).sum(0) + x.relu() + x.softmax(1) + x.t() + x.clamp(-1.0, 1.0),
+    "methods of tensors": lambda x: x.std() + x.var(1) + x.max(1)[0] + x.min(dim=0).values + x.sort(1)[0] * OTHER
+    + x.transpose(0, 1) * OTHER + x.sum(dim=0, keepdim=True) + x.sum(axis=1) + x.mean(0) + x.flatten().view(3, 3) * OTHER
+    + x.repeat(2, 1)[3:] * OTHER + x.argsort(1)[0] * x + x.cumsum(1) + x.squeeze() + x.T @ x.mT,
     "attention": lambda x: F.softmax(x @ x.transpose(-2, -1) / 3.0**0.5, dim=-1) @ x,
 }  # fmt: skip
 
@@ -93,7 +98,7 @@ REFUSED = {
     "gather": lambda x: torch.gather(x, 1, PLACES[:1]), "add": lambda x: torch.add(x, x, alpha=2.0),
     "name the option": lambda x: torch.var(x, False), "mul_": lambda x: OTHER.clone().mul_(x),
     "cross_entropy": lambda x: F.cross_entropy(x, CLASSES, label_smoothing=0.1),
-    "median": lambda x: torch.median(x, 1)[0], "sum": lambda x: torch.sum(x, dtype=torch.float32),
+    "median": lambda x: torch.median(x, 1)[0], "nonzero": lambda x: x.nonzero(), "diagonal": lambda x: x.diagonal(1), "sum": lambda x: torch.sum(x, dtype=torch.float32),
 }  # fmt: skip
 
 
