@@ -334,7 +334,7 @@ class LibraryVar(Array):
     # ---- protocols ---------------------------------------------------------------------------------------------------
     def __array__(self, dtype: Option = None, copy: bool | None = None) -> Any:
         """An element in an object array, which NumPy makes of a list of elements; anything else is refused."""
-        if self.shape == () and (dtype is None or dtype == object):
+        if self.shape == () and (dtype is None or np.dtype(dtype) == np.dtype(object)):
             box = np.empty((), object)
             box[()] = self
             return box
