@@ -218,6 +218,62 @@ small = x[:6]
 assert np.allclose(contad.hvp(energy)(small, v[:6]), contad.hessian(energy)(small) @ v[:6])
 
 # %% [markdown]
+# ## Values of any kind
+#
+# The value of a variable may be a number of an outer level, because operations ask for nothing but operators. For the
+# same reason it may be an array of any library. This is the stack of closures from notebook 1 on whole arrays. It names
+# no library: each array says itself where its functions are, in `__array_namespace__`.
+
+# %% tags=["toy"]
+class Anywhere:
+    def __init__(self, value, stack):
+        self.value, self.stack, self.cell = value, stack, len(stack)
+        stack.append(lambda adj: None)
+
+    def apply(self, value, pull, *others):
+        z = Anywhere(value, self.stack)
+
+        def chain(adj):  # the library that owns the adjoint computes
+            for x, x_bar in zip((self, *others), pull(adj[z.cell]), strict=True):
+                adj[x.cell] = adj[x.cell] + x_bar if x.cell in adj else x_bar
+
+        self.stack[z.cell] = chain
+        return z
+
+    def __mul__(self, other):
+        return self.apply(self.value * other.value, lambda d: (d * other.value, d * self.value), other)
+
+    def exp(self):
+        z = self.value.__array_namespace__().exp(self.value)
+        return self.apply(z, lambda d: (d * z,))
+
+    def sum(self):
+        xp = self.value.__array_namespace__()
+        return self.apply(xp.sum(self.value), lambda d: (xp.broadcast_to(d, self.value.shape),))
+
+
+def gradient_anywhere(f, value):
+    x = Anywhere(value, [])
+    z = f(x)
+    adj = {z.cell: z.value * 0 + 1}
+    for k in range(z.cell, -1, -1):
+        if k in adj:
+            x.stack[k](adj)
+    return adj[x.cell]
+
+
+# %% [markdown]
+# With arrays of PyTorch, JAX or CuPy the numbers would not leave the GPU, because nothing here reads one. With arrays
+# of Dask nothing would be computed yet: the sweep, too, only extends the graph. We have NumPy's float32, which stays:
+
+# %%
+single = np.linspace(0.0, 1.0, 4, dtype=np.float32)
+found = gradient_anywhere(lambda x: (x.exp() * x).sum(), single)
+print(found, found.dtype)
+assert found.dtype == np.float32
+assert np.allclose(found, contad.grad(lambda x: np.sum(np.exp(x) * x), engine="arrays")(single), rtol=1e-6)
+
+# %% [markdown]
 # ## Where does a nan come from?
 #
 # $f(x) = \sqrt{x^2}$ at 0 has the partial $1 / (2 \sqrt 0) = \infty$, times the partial $2 x = 0$ of the square.
@@ -255,6 +311,7 @@ except contad.NonFiniteError as error:
 #   constant.
 # - `contad/transforms/hessians.py::hessian` and `contad/transforms/hessians.py::hvp` go forward over reverse;
 #   `contad/engines/second_order/passes.py` differentiates a whole sweep at once, for many directions.
+# - `contad/engines/arrays/library_stack.py::LibraryStack` is the stack of `Anywhere`, with contad's rules.
 # - `contad/transforms/debugging.py::debug_nans` watches values and partials.
 #
 # ## Exercises

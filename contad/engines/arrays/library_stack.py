@@ -144,7 +144,8 @@ class LibraryStack(ChainStack):
     def apply_elementwise(self, rule: Rule, args: Sequence[Value]) -> Value:
         if self.ended is not None or not self.is_here():
             self.check_usable(rule.name)
-        values, xs, mine, plain, numbers = [], [], 0, True, False
+        values: list[Any] = []
+        xs, mine, plain, numbers = [], 0, True, False
         constants: list[int] = []
         library: Any = None
         bit = 1
@@ -332,7 +333,7 @@ class LibraryStack(ChainStack):
 
         moved: Any = move({key: number(x) for key, x in sources.items()})
         if isinstance(moved, (list, tuple)):
-            return type(moved)(self.move(lambda s, k=k: move(s)[k], sources) for k in range(len(moved)))
+            return type(moved)(self.move(_part_of(move, k), sources) for k in range(len(moved)))
         library = self._library_for([x for x in parts if isinstance(x, LibraryVar)])
         gather_from, put = library.rebind(gather), library.rebind(put_back)
         moved, total = np.array(moved), start - 1
@@ -459,6 +460,10 @@ def pull_unwritten(name: str, watched: Sequence[tuple[Any, int]], pull: Pull, d:
     return pull(d)
 
 
+def _part_of(move: Function, k: int) -> Function:
+    return lambda sources: move(sources)[k]
+
+
 class Shaped:
     """The shape and dtype of an operand whose values no derivative reads, so that its memory is free."""
 
@@ -485,7 +490,7 @@ def settle(library: Library, t: Value, shape: tuple[int, ...], dtype: Any) -> Va
         owner = owner_of("a cotangent", numbers_in(t)) if t.dtype == object and library.is_numpy else None
         if owner is not None:  # an array of numbers of an outer level
             t = owner.adopt(t)
-        t = t.astype(dtype) if isinstance(t, Carrier) else library.cast(t, dtype)
+        t = library.cast(t, dtype) if not isinstance(t, Carrier) else t.astype(dtype)  # type: ignore[union-attr]
     return t
 
 

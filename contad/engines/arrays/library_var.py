@@ -178,13 +178,15 @@ class LibraryVar(Array):
 
     def reshape(self, *shape: Option, order: str = "C", copy: Option = None) -> ArrayValue:
         new = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        logical: Any = order
         if order not in _ORDERS:
-            return self._move(lambda a: np.reshape(a, new, order=order))  # type: ignore[arg-type]
+            return self._move(lambda a: np.reshape(a, new, order=logical))
         return self._view_by(MOVEMENTS[np.reshape], new, **_order(order))
 
     def ravel(self, order: str = "C") -> ArrayValue:
+        logical: Any = order
         if order not in _ORDERS:
-            return self._move(lambda a: np.ravel(a, order=order))  # type: ignore[arg-type]
+            return self._move(lambda a: np.ravel(a, order=logical))
         return self._view_by(MOVEMENTS[np.ravel], **_order(order))
 
     def transpose(self, *axes: Option) -> ArrayValue:
@@ -203,7 +205,7 @@ class LibraryVar(Array):
 
     def copy(self, order: str = "C") -> ArrayValue:
         """An array of its own, for writes."""
-        value = self._sync_parts()._value
+        value: Any = self._sync_parts()._value
         if isinstance(value, (np.ndarray, LibraryVar)):
             value = value.copy(order)
         z = self._owner._result(value, self._library)
