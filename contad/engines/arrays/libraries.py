@@ -163,7 +163,7 @@ class Library:
         """a[key] += x, in which repeated indices accumulate."""
         np.add.at(a, key, x)
 
-    def shares_memory(self, v: Value, a: Value) -> bool:
+    def shares_memory(self, v: Any, a: Any) -> bool:
         """Whether v, made from a by a function that moves elements, is a view of it in this library."""
         if self.name in ("dask", "jax", "sparse"):
             return False

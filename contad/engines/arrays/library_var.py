@@ -207,7 +207,7 @@ class LibraryVar(Array):
         """An array of its own, for writes."""
         value: Any = self._sync_parts()._value
         if isinstance(value, (np.ndarray, LibraryVar)):
-            value = value.copy(order)
+            value = value.copy(order)  # type: ignore[arg-type]
         z = self._owner._result(value, self._library)
         z._cell = self._cell
         self._owner.top -= 1  # the cell of this array is also that of its copy

@@ -35,7 +35,7 @@ def get(a: ArrayValue, key: Key) -> ArrayValue:
     return a[key]
 
 
-def put_in_zeros(z_bar: Value, shape: tuple[int, ...], key: Key) -> ArrayValue:
+def put_in_zeros(z_bar: Any, shape: tuple[int, ...], key: Key) -> ArrayValue:
     """Zeros of a shape, to which z_bar is added at an index."""
     if not isinstance(z_bar, Carrier):
         return add_to_zeros(z_bar, shape, key)
