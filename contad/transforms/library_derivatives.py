@@ -98,11 +98,11 @@ def rows_of(f: Function, primals: Sequence[Nested], what: str, has_aux: bool = F
         units = library.np.reshape(library.np.eye(n), (n, *shape))
         rows = [pullback(tree.unflatten([*zeros[:i], units[k, ...], *zeros[i + 1 :]])) for k in range(n)]
 
-        def stacked(primal: Value, *parts: Value, library: Any = library, shape: Any = shape) -> ArrayValue:
+        def stack_rows(primal: Value, *parts: Value, library: Any = library, shape: Any = shape) -> ArrayValue:
             whole = (*shape, *shape_of(primal))
             return library.np.reshape(library.np.stack(parts), whole) if parts else library.np.zeros(whole)
 
-        blocks.append(tuple(map_leaves(stacked, p, *(row[k] for row in rows)) for k, p in enumerate(primals)))
+        blocks.append(tuple(map_leaves(stack_rows, p, *(row[k] for row in rows)) for k, p in enumerate(primals)))
     return [tree, *blocks], aux
 
 

@@ -264,7 +264,7 @@ def copies_are_views(patch):
 
 def cells_of_arguments_move(patch):
     """The gradient is that of the argument after writes to it."""
-    patch.setattr(LibraryVar, "_origin", property(lambda x: 0, lambda x, k: None))
+    patch.setattr(LibraryVar, "_first_cell", property(lambda x: 0, lambda x, k: None))
 
 
 def every_write_counts(patch):

@@ -239,7 +239,7 @@ class LibraryStack(ChainStack):
         self.top += 1
         kept = z
 
-        def pull_all(d: Parts) -> Iterable[Value]:
+        def pull_all(d: ResultParts) -> Iterable[Value]:
             zeros = np.zeros_like if library.is_numpy else library.np.zeros_like
             d_all = [d.parts[n] if n in d.parts else zeros(v) for n, v in enumerate(kept)]
             return pull(type(kept)(*d_all) if hasattr(kept, "_fields") else tuple(d_all))
@@ -248,7 +248,7 @@ class LibraryStack(ChainStack):
         found = []
         for n, v in enumerate(z):
             found.append(self._result(v, library_of(peek(v))))
-            self.push((name, library, [cell], None, lambda d, n=n: (Parts({n: d}),)))
+            self.push((name, library, [cell], None, lambda d, n=n: (ResultParts({n: d}),)))
         return type(z)(*found) if hasattr(z, "_fields") else tuple(found)
 
     # ---- movements ---------------------------------------------------------------------------------------------------
@@ -435,7 +435,7 @@ def evaluate(name: str, library: Library, value: Function, args: Sequence[Value]
         raise refuse_rule(name, library, error) from error
 
 
-class Parts:
+class ResultParts:
     """The cotangent of a tuple of results: those of some of them, by position."""
 
     __slots__ = ("parts",)
@@ -443,8 +443,8 @@ class Parts:
     def __init__(self, parts: dict[int, Value]) -> None:
         self.parts = parts
 
-    def __add__(self, other: "Parts") -> "Parts":
-        return Parts(self.parts | other.parts)
+    def __add__(self, other: "ResultParts") -> "ResultParts":
+        return ResultParts(self.parts | other.parts)
 
 
 def require_unwritten(name: str, watched: Sequence[tuple[Any, int]]) -> None:

@@ -286,24 +286,24 @@ class LibraryVar(Array):
 
         opened = self._library.rebind(open_copy)
 
-        def written(sources: Any) -> ArrayValue:
+        def write_copy(sources: Any) -> ArrayValue:
             z = opened(*sources.values())
             write(z, sources[1])
             return z
 
-        self._become(owner.move(written, {0: self, 1: as_assigned(y, self._library)}))
+        self._become(owner.move(write_copy, {0: self, 1: as_assigned(y, self._library)}))
 
     def _write_aliased(self, write: Write, y: "LibraryVar") -> None:
         """The same from the memory that is written: NumPy reads elements that it has written."""
         root: Any = self._root()
         y._sync_parts()
 
-        def written(sources: Any) -> ArrayValue:
+        def write_copy(sources: Any) -> ArrayValue:
             z = sources[0].copy("K")
             write(self._view_of(z), y._view_of(z))
             return z
 
-        root._become(self._owner.move(written, {0: root}))
+        root._become(self._owner.move(write_copy, {0: root}))
 
     def _view_of(self, a: Any) -> Any:
         """The view of an array of NumPy that this array is of its root."""

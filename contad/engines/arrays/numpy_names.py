@@ -378,24 +378,11 @@ def _max(a: Value, axis: Option = None, keepdims: bool = False, initial: Option 
     return xp.max(a, axis=axis, keepdims=keepdims)
 
 
-def _min(a: ArrayValue, axis: Option = None, keepdims: bool = False) -> ArrayValue:
-    return xp.min(a, axis=axis, keepdims=keepdims)
+def _along(name: str) -> Any:
+    return lambda a, axis=None, **options: getattr(xp, name)(a, axis=axis, **options)
 
 
-def _all(a: ArrayValue, axis: Option = None, keepdims: bool = False) -> ArrayValue:
-    return xp.all(a, axis=axis, keepdims=keepdims)
-
-
-def _any(a: ArrayValue, axis: Option = None, keepdims: bool = False) -> ArrayValue:
-    return xp.any(a, axis=axis, keepdims=keepdims)
-
-
-def _argmax(a: ArrayValue, axis: Option = None) -> ArrayValue:
-    return xp.argmax(a, axis=axis)
-
-
-def _argmin(a: ArrayValue, axis: Option = None) -> ArrayValue:
-    return xp.argmin(a, axis=axis)
+_all, _any, _argmax, _argmin, _min = map(_along, ("all", "any", "argmax", "argmin", "min"))
 
 
 def _argsort(
