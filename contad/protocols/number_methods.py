@@ -19,7 +19,8 @@ from contad.rules.scalar_rule import is_nested
 from contad.variables.array import Array, as_array
 from contad.variables.array_methods import DELEGATED, REFUSED, Flat, refuse_method
 from contad.variables.complex_pair import ComplexPair, holds_complex
-from contad.variables.dtypes import FLOAT, require_float64
+from contad.variables.dtypes import FLOAT, KEPT, PRECISION, require_float64
+from contad.variables import kept_dtypes
 from contad.variables.number import Number, give_to_numpy_classes, observe, peek
 from contad.variables.open_types import Function, Key, Option, Options, Value
 
@@ -169,6 +170,8 @@ def astype(x: Number, dtype: Option, **options: Option) -> Value:
         return np.bool_(observe(operator.ne, x, 0.0))
     if np.dtype(dtype).kind in "iu":
         return np.dtype(dtype).type(observe(int, x))
+    if np.dtype(dtype) in KEPT and PRECISION.keeps:
+        return kept_dtypes.round_to(x, np.dtype(dtype))
     raise UnsupportedError(f"astype: dtype must be float64, object, or an integer or boolean type, got {dtype}")
 
 

@@ -11,6 +11,7 @@ FLOAT = np.dtype(np.float64)
 VARIABLES = "d"  # the dtypes, by NumPy's letters, that variables have: other floats are converted
 
 SINGLE = np.dtype(np.float32)
+KEPT = (SINGLE, np.dtype(np.float16))  # the dtypes that eager engines keep
 
 
 class _Precision:
