@@ -15,13 +15,18 @@ import numpy as np
 from contad.variables.array import Array
 from contad.variables.complex_pair import ComplexPair
 from contad.variables.dtypes import FLOAT, KEPT
-from contad.variables.number import SYMBOLS, Carrier, Number
+from contad.variables.number import SYMBOLS, Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Option, Options, Value
 
 _CLASSES: dict[tuple[type, np.dtype], type] = {}
 _WEAK = frozenset((float, int, bool, str, slice, type(None), type(Ellipsis)))  # which take the dtype of the others
-# functions whose result is float64 whatever their arguments are
-_ALWAYS_DOUBLE: frozenset[Any] = frozenset((np.cov, np.corrcoef, np.interp, np.bincount))
+# NumPy's functions whose result is float64 whatever their arguments are, and those that take the first one's dtype
+_ALWAYS_DOUBLE: frozenset[Any] = frozenset(
+    (np.bincount, np.corrcoef, np.cov, np.interp, np.polyder, np.polyfit, np.polyint, np.vander)
+)
+_LIKE_THE_FIRST: frozenset[Any] = frozenset(
+    (np.ediff1d, np.empty_like, np.full_like, np.gradient, np.insert, np.ones_like, np.pad, np.piecewise, np.zeros_like)
+)
 
 
 class Standing(NamedTuple):
@@ -32,6 +37,12 @@ class Standing(NamedTuple):
 
 
 STANDING: dict[type, Standing] = {}  # by class; empty until an argument keeps its dtype
+
+
+def dtype_for(x: Value) -> np.dtype:
+    """The dtype for which a variable stands; float64 for anything else."""
+    standing = STANDING.get(x.__class__)
+    return FLOAT if standing is None else standing.dtype
 
 
 # ---- classes ---------------------------------------------------------------------------------------------------------
@@ -85,8 +96,12 @@ def perform(
         elementwise = isinstance(getattr(function, "__self__", function), np.ufunc) or function in _OPERATORS
     found = _Operands(elementwise)
     try:
-        found.take((*args, *options.values()))
-        wanted = FLOAT if function in _ALWAYS_DOUBLE else found.dtype()
+        found.take(args[:1])
+        of_first = found.dtype()
+        found.take((*args[1:], *options.values()))
+        wanted = found.dtype()
+        if function in _LIKE_THE_FIRST or function in _ALWAYS_DOUBLE:
+            wanted = of_first if function in _LIKE_THE_FIRST else FLOAT
         if options.get("dtype") is not None and np.dtype(options["dtype"]) in (FLOAT, *KEPT):
             options = dict(options)
             wanted = np.dtype(options.pop("dtype"))
@@ -162,6 +177,8 @@ def stands_in(args: Iterable[Nested]) -> bool:
     for x in args:
         if x.__class__ in STANDING or (isinstance(x, (list, tuple)) and stands_in(x)):
             return True
+        if isinstance(x, ComplexPair) and stands_in((x._real, x._imag)):
+            return True
         if isinstance(x, np.ndarray) and x.dtype == object and stands_in(x.flat):  # type: ignore[arg-type]
             return True
     return False
@@ -183,7 +200,7 @@ def _methods_of(cls: type, dtype: np.dtype) -> dict[str, Any]:
         "__array_ufunc__": _call_ufunc, "__array_function__": _call_function,
         "__getitem__": _operator(operator.getitem),
         "__divmod__": _operator(divmod), "__rdivmod__": _reflected(divmod), "__round__": _operator(round),
-        "dtype": property(lambda x: dtype), "itemsize": property(lambda x: dtype.itemsize),
+        "itemsize": property(lambda x: dtype.itemsize),
         "nbytes": property(lambda x: dtype.itemsize * x.size), "astype": _convert,
     }  # fmt: skip
     made |= {f"__{name}__": _operator(f) for name, f in _UNARY.items()}
@@ -197,6 +214,7 @@ def _methods_of(cls: type, dtype: np.dtype) -> dict[str, Any]:
             made[name] = _rounded(getattr(cls, name), dtype)
     is_array = issubclass(cls, Array)
     if is_array:
+        made["dtype"] = property(lambda x: dtype)
         made |= {f"__i{name}__": _operator(getattr(operator, f"i{name}")) for name in _BINARY}
         made |= {"__setitem__": _operator(operator.setitem), "__iter__": _iterate}
         made |= {"__copy__": lambda x: x.copy("K"), "__deepcopy__": lambda x, memo: x.copy("K")}
@@ -270,4 +288,8 @@ def _call_ufunc(x: Value, ufunc: np.ufunc, method: str, *inputs: Value, **option
 def _call_function(
     x: Value, function: Function, types: Iterable[type], args: tuple[Nested, ...], options: Options
 ) -> Value:
+    if function is getattr(np, "astype", None):
+        return args[0].astype(*args[1:], **options)
+    if function is np.diff and any(name in options for name in ("prepend", "append")):
+        options = {key: v if key in ("n", "axis") else np.asarray(v) if is_real(v) else v for key, v in options.items()}
     return perform(function, args, options)
