@@ -26,7 +26,7 @@ from contad.variables.complex_pair import (
 )
 from contad.variables.creation import array, assignable, full as full_of, makes_arrays_of_variables
 from contad.variables.dtypes import FLOAT, KEPT, PRECISION, require_float64
-from contad.variables.kept_dtypes import round_to
+from contad.variables.kept_dtypes import STANDING, round_to, stands_in
 from contad.variables.layout import box_up
 from contad.variables.number import Carrier, Number, map_numbers, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Options, Value
@@ -107,6 +107,9 @@ def _converting(name: str) -> Function:
                 return x
             parts = (map_lists(part, x) for part in (real_part, imag_part))
             return join(*(convert_variables(part, FLOAT, *args[1:], **options) for part in parts))
+        if dtype is not None and np.dtype(dtype) in (FLOAT, *KEPT) and (PRECISION.keeps or (STANDING and stands_in((x,)))):
+            z = convert_variables(x, None, *args[1:], **options)
+            return z if isinstance(z, np.ndarray) else round_to(z, np.dtype(dtype))
         require_float64(f"np.{name}", dtype)
         order = _ORDERED.get(name) or (args[1] if len(args) > 1 else options.pop("order", None)) or "K"
         refuses_copies = "copy" in options

@@ -307,7 +307,7 @@ def scalar_output(y: Nested, what: str, level: Level | None = None) -> Real:
             "contad.vjp with a cotangent, or contad.jacobian(f, holomorphic=True)"
         )
     if is_real(y) and not isinstance(y, (bool, np.bool_)):
-        return float(y)
+        return y if PRECISION.keeps and getattr(y, "dtype", None) in KEPT else float(y)
     held = getattr(y, "data", None)  # of xarray, whose arrays hold arrays of any kind
     if getattr(y, "shape", None) == () and isinstance(held, (Carrier, np.ndarray)):
         return scalar_output(held, what, level)
