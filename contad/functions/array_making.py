@@ -107,7 +107,8 @@ def _converting(name: str) -> Function:
                 return x
             parts = (map_lists(part, x) for part in (real_part, imag_part))
             return join(*(convert_variables(part, FLOAT, *args[1:], **options) for part in parts))
-        if dtype is not None and np.dtype(dtype) in (FLOAT, *KEPT) and (PRECISION.keeps or (STANDING and stands_in((x,)))):
+        keeps = PRECISION.keeps or (STANDING and stands_in((x,)))
+        if dtype is not None and keeps and np.dtype(dtype) in (FLOAT, *KEPT):
             z = convert_variables(x, None, *args[1:], **options)
             return z if isinstance(z, np.ndarray) else round_to(z, np.dtype(dtype))
         require_float64(f"np.{name}", dtype)

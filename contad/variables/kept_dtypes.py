@@ -258,7 +258,10 @@ def _read(read: Function, x: Value) -> Value:
 
 def _comparison(compare: Function, dtype: np.dtype) -> Function:
     def method(x: Value, y: Value) -> Any:
-        return compare(x, float(dtype.type(y)) if y.__class__ is float else y)  # as NumPy rounds a Python float
+        if y.__class__ is float:  # which NumPy rounds
+            with np.errstate(over="ignore"):
+                y = float(dtype.type(y))
+        return compare(x, y)
 
     return method
 
