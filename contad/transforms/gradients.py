@@ -433,7 +433,7 @@ def _tangent_pairs(primal: Nested, tangent: Nested, what: str) -> Tree:
     x, x_dot = flatten(primal), flatten(tangent)
     if not x.matches(x_dot):
         raise TypeError(f"{what}: tangents must have the structure of primals, {x.describe()}; got {x_dot.describe()}")
-    return x._replace(leaves=list(zip(x.leaves, x_dot.leaves, strict=True)))
+    return Tree(list(zip(x.leaves, x_dot.leaves, strict=True)), x.spec, x.dtypes)
 
 
 def derivative(f: Function, argnum: int = 0) -> Function:

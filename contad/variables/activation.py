@@ -45,7 +45,7 @@ def _activate_tree(s: ChainStack, what: str, n: int, arg: Nested) -> tuple[Neste
     tree = flatten(arg)
     if {*map(type, tree.leaves)} == {float}:
         leaves: list[Value] = s.float_variables(tree.leaves)
-        return tree.unflatten(leaves), tree._replace(leaves=leaves)
+        return tree.unflatten(leaves), Tree(leaves, tree.spec)
     named = f"{what}, argument {n}"
     if not tree.leaves:
         raise UnsupportedError(f"{named}: expected numbers or arrays to differentiate, got {arg!r}")
@@ -55,7 +55,7 @@ def _activate_tree(s: ChainStack, what: str, n: int, arg: Nested) -> tuple[Neste
     own = [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
     if OVERLAPPING:
         hand_on_marks(apart, own)
-    return tree.unflatten(own), tree._replace(leaves=leaves)
+    return tree.unflatten(own), Tree(leaves, tree.spec, tree.dtypes)
 
 
 def trees_of(made: Sequence[Active]) -> list[Tree]:

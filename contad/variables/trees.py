@@ -74,22 +74,18 @@ _PAIR = re.compile(r"CustomTreeNode\(Complex(Number|Array)\[None\], \[\*, \*\]\)
 
 def flatten(x: Nested) -> Tree:
     """The leaves and the structure of x; None is an empty subtree."""
-    tree = _flatten(x)
-    if PRECISION.keeps or STANDING:
-        dtypes = [_kept(leaf) for leaf in tree.leaves]
-        return tree._replace(dtypes=dtypes) if any(dtypes) else tree
-    return tree
-
-
-def _flatten(x: Nested) -> Tree:
     kind = x.__class__
     if (kind is list or kind is tuple) and {*map(type, x)} == _FLOATS:
         return Tree([*x], _spec_of_numbers(kind, len(x)))
-    if _is_number_or_array(x):
-        return Tree([x], None)
-    leaves, spec = _optree().tree_flatten(as_pair(x))
-    if any(is_complex(x) or holds_pairs(x) for x in leaves):  # the parts are leaves
-        leaves, spec = _optree().tree_flatten(_optree().tree_map(as_pair, x))
+    leaves: list[Value] = [x]
+    spec = None
+    if not _is_number_or_array(x):
+        leaves, spec = _optree().tree_flatten(as_pair(x))
+        if any(is_complex(x) or holds_pairs(x) for x in leaves):  # the parts are leaves
+            leaves, spec = _optree().tree_flatten(_optree().tree_map(as_pair, x))
+    if PRECISION.keeps or STANDING:
+        dtypes = [*map(_kept, leaves)]
+        return Tree(leaves, spec, dtypes if any(dtypes) else None)
     return Tree(leaves, spec)
 
 
