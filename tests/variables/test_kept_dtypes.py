@@ -1,4 +1,4 @@
-"""float32 and float16 arguments keep their dtype: dtypes are NumPy's, and numbers those of double precision, rounded."""
+"""float32 and float16 arguments keep their dtype: NumPy's promotion, and numbers of double precision, rounded."""
 
 import math
 import operator
@@ -17,7 +17,7 @@ from tests.ops.example_calls import CALLS, EXAMPLES
 
 SINGLE, HALF = np.float32, np.float16
 X = np.array([0.5, 1.0, 2.0], SINGLE)
-W = np.array([0.7, 1.9, -1.1])
+W = np.array([0.7, 1.9, 1.1])
 MATRIX = np.array([[1.3, 0.7, 2.1], [0.4, 1.9, 1.1]], SINGLE)
 EPS = float(np.finfo(SINGLE).eps)
 
@@ -96,7 +96,7 @@ def call_of(rule):
 @pytest.mark.parametrize("rule", sampled([*OF_NUMBERS, *OF_ARRAYS], 6))
 def test_a_rule_has_the_numbers_of_double_precision(rule):
     loss, args = call_of(rule)
-    assert report(loss, args, np.dtype(SINGLE)) == []
+    assert report(loss, args, np.dtype(float if rule.name == "interp" else SINGLE)) == []  # whose points are a list
 
 
 @pytest.mark.long
@@ -139,7 +139,10 @@ def test_operations_promote_as_numpy_does(other, dtype):
 
 
 def test_each_argument_has_the_dtype_of_its_gradient():
-    value, found = contad.value_and_grad(lambda *args: sum(np.sum(a * a) for a in args), (0, 1, 2, 3))(X, W, HALF(X), 2.0)
+    def f(*args):
+        return sum(np.sum(a * a) for a in args)
+
+    value, found = contad.value_and_grad(f, (0, 1, 2, 3))(X, W, HALF(X), 2.0)
     assert [*map(dtype_of, found)] == [SINGLE, np.float64, HALF, np.float64]
     assert dtype_of(value) == np.float64
     assert type(found[3]) is float
@@ -177,11 +180,15 @@ def overwritten(x):
 
 
 CONVERSIONS = {
-    "astype float64": (lambda x: np.sum(x.astype(float) ** 2), float), "astype back": (lambda x: np.sum(x.astype(float).astype(SINGLE)), SINGLE),
-    "an element": (lambda x: x[0].astype(float) * x[1], float), "asarray": (lambda x: np.sum(np.asarray(x, dtype=float)), float),
-    "array of a list": (lambda x: np.sum(np.array([x[0], x[1]])), SINGLE), "array": (lambda x: np.sum(np.array([x[0], 1.0], SINGLE)), SINGLE),
-    "dtype of a sum": (lambda x: np.sum(x, dtype=float), float), "dtype of a method": (lambda x: x.sum(dtype=SINGLE), SINGLE),
-    "dtype of a ufunc": (lambda x: np.sum(np.multiply(x, abs(W), dtype=SINGLE)), SINGLE), "filled": (filled, SINGLE),
+    "astype float64": (lambda x: np.sum(x.astype(float) ** 2), float),
+    "astype back": (lambda x: np.sum(x.astype(float).astype(SINGLE)), SINGLE),
+    "an element": (lambda x: x[0].astype(float) * x[1], float),
+    "asarray": (lambda x: np.sum(np.asarray(x, dtype=float)), float),
+    "array of a list": (lambda x: np.sum(np.array([x[0], x[1]])), SINGLE),
+    "array": (lambda x: np.sum(np.array([x[0], 1.0], SINGLE)), SINGLE),
+    "dtype of a sum": (lambda x: np.sum(x, dtype=float), float),
+    "dtype of a method": (lambda x: x.sum(dtype=SINGLE), SINGLE),
+    "dtype of a ufunc": (lambda x: np.sum(np.multiply(x, W, dtype=SINGLE)), SINGLE), "filled": (filled, SINGLE),
     "overwritten": (overwritten, SINGLE), "stopped": (lambda x: np.sum(contad.stop_gradient(x) * x), SINGLE),
     "int": (lambda x: np.sum(x * x.astype(int)), float), "python": (lambda x: math.sin(x[0]) * 2.0, float),
     "constant": (lambda x: SINGLE(3.0), SINGLE),
@@ -210,7 +217,8 @@ P = {"w": X, "b": SINGLE(0.1)}
 TRANSFORMS = {
     "grad": lambda p: contad.grad(loss)(p), "hessian": lambda p: contad.hessian(loss)(p)["w"]["w"],
     "hvp": lambda p: contad.hvp(loss)(p, p), "jvp": lambda p: contad.jvp(loss, (p,), (p,)),
-    "jacobian": lambda p: contad.jacobian(lambda p: p["w"] * p["b"])(p), "laplacian": lambda p: contad.laplacian(loss)(p),
+    "jacobian": lambda p: contad.jacobian(lambda p: p["w"] * p["b"])(p),
+    "laplacian": lambda p: contad.laplacian(loss)(p),
     "jacfwd": lambda p: contad.jacfwd(lambda p: p["w"] * p["b"])(p),
     "vjp": lambda p: contad.vjp(lambda p: p["w"] * p["b"], p)[1](p["w"]),
     "linearize": lambda p: contad.linearize(lambda p: p["w"] * p["b"], p)[1](p),
