@@ -28,7 +28,7 @@ PRECISION = _Precision()
 
 
 def kept_dtype(x: Any) -> np.dtype:
-    """The dtype in which an argument is differentiated, by the settings: float32 or float64.
+    """The dtype in which compiled derivatives take an argument, by the settings: float32 or float64.
 
     Only arrays of float32 and NumPy's numbers of this type have fewer digits; a Python number is one of float64, but
     takes the precision of what it is combined with.
