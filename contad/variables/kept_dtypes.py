@@ -29,14 +29,14 @@ _LIKE_THE_FIRST: frozenset[Any] = frozenset(
 )
 
 
-class Standing(NamedTuple):
+class KeptDtype(NamedTuple):
     """The meaning of a class of variables: the class of double precision, and the dtype that it stands for."""
 
     double: type
     dtype: np.dtype
 
 
-STANDING: dict[type, Standing] = {}  # by class; empty until an argument keeps its dtype
+STANDING: dict[type, KeptDtype] = {}  # by class; empty until an argument keeps its dtype
 
 
 def dtype_for(x: Value) -> np.dtype:
@@ -57,7 +57,7 @@ def class_for(cls: Any, dtype: np.dtype) -> type:
     if (cls, dtype) not in _CLASSES:
         names = {"__slots__": (), "__module__": cls.__module__, "__doc__": f"As {cls.__name__}, of {dtype}."}
         made: Any = type(f"{dtype.name.capitalize()}{cls.__name__}", (cls,), names | _methods_of(cls, dtype))
-        STANDING[made] = Standing(cls, dtype)
+        STANDING[made] = KeptDtype(cls, dtype)
         _CLASSES[cls, dtype] = made
     return _CLASSES[cls, dtype]
 
@@ -199,19 +199,19 @@ def _methods_of(cls: type, dtype: np.dtype) -> dict[str, Any]:
     made: dict[str, Any] = {
         "__array_ufunc__": _call_ufunc, "__array_function__": _call_function,
         "__getitem__": _operator(operator.getitem),
-        "__divmod__": _operator(divmod), "__rdivmod__": _reflected(divmod), "__round__": _operator(round),
+        "__divmod__": _operator(divmod), "__rdivmod__": _reflect(divmod), "__round__": _operator(round),
         "itemsize": property(lambda x: dtype.itemsize),
         "nbytes": property(lambda x: dtype.itemsize * x.size), "astype": _convert,
     }  # fmt: skip
     made |= {f"__{name}__": _operator(f) for name, f in _UNARY.items()}
     for name in _BINARY:
         made[f"__{name}__"] = _operator(getattr(operator, name))
-        made[f"__r{name}__"] = _reflected(getattr(operator, name))
+        made[f"__r{name}__"] = _reflect(getattr(operator, name))
     for name in SYMBOLS:
         made[f"__{name}__"] = _comparison(getattr(cls, f"__{name}__"), dtype)
     for name in ("value", "adj", "tangent"):
         if hasattr(cls, name):
-            made[name] = _rounded(getattr(cls, name), dtype)
+            made[name] = _round_read(getattr(cls, name), dtype)
     is_array = issubclass(cls, Array)
     if is_array:
         made["dtype"] = property(lambda x: dtype)
@@ -237,7 +237,7 @@ def _operator(function: Function) -> Function:
     return method
 
 
-def _reflected(function: Function) -> Function:
+def _reflect(function: Function) -> Function:
     def method(y: Value, x: Value) -> Value:
         return perform(function, (x, y))
 
@@ -266,7 +266,7 @@ def _comparison(compare: Function, dtype: np.dtype) -> Function:
     return method
 
 
-def _rounded(read: Any, dtype: np.dtype) -> property:
+def _round_read(read: Any, dtype: np.dtype) -> property:
     return property(lambda x: round_to(read.fget(x), dtype), doc=read.__doc__)
 
 

@@ -84,12 +84,12 @@ def flatten(x: Nested) -> Tree:
         if any(is_complex(x) or holds_pairs(x) for x in leaves):  # the parts are leaves
             leaves, spec = _optree().tree_flatten(_optree().tree_map(as_pair, x))
     if PRECISION.keeps or STANDING:
-        dtypes = [*map(_kept, leaves)]
+        dtypes = [*map(_find_kept, leaves)]
         return Tree(leaves, spec, dtypes if any(dtypes) else None)
     return Tree(leaves, spec)
 
 
-def _kept(leaf: Value) -> Any:
+def _find_kept(leaf: Value) -> Any:
     """The dtype of a leaf, if it keeps it."""
     found = getattr(leaf, "dtype", None)
     return found if found in KEPT and (PRECISION.keeps or leaf.__class__ in STANDING) else None
