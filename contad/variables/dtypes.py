@@ -21,7 +21,7 @@ class _Precision:
 
     def __init__(self) -> None:
         self.keeps = False  # whether arguments keep their dtype; otherwise they become float64
-        self.accumulate = SINGLE  # the least precise dtype in which sums of kept numbers are accumulated
+        self.accumulate: np.dtype = SINGLE  # the least precise dtype in which sums of kept numbers are accumulated
 
 
 PRECISION = _Precision()

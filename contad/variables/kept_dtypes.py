@@ -136,7 +136,7 @@ class _Operands:
                     self.dtypes.add(FLOAT)
             elif isinstance(x, (np.ndarray, np.generic)):
                 if x.dtype == object:
-                    self.take(x.flat)  # type: ignore[arg-type]
+                    self.take(x.flat)
                 elif x.dtype.kind == "f" or (x.dtype.kind in "iu" and self.is_elementwise):
                     self.dtypes.add(x.dtype)
                 elif x.dtype.kind == "c":
@@ -158,7 +158,7 @@ class _Operands:
         if id(z) in self.changed or z is None:
             return z
         if isinstance(z, Carrier):
-            z.__class__ = class_for(z.__class__, dtype)  # type: ignore[assignment]
+            z.__class__ = class_for(z.__class__, dtype)
             return z
         if z.__class__ is np.float64 or (isinstance(z, np.ndarray) and z.dtype in (FLOAT, object)):
             return round_to(z, dtype)
@@ -179,7 +179,7 @@ def stands_in(args: Iterable[Nested]) -> bool:
             return True
         if isinstance(x, ComplexPair) and stands_in((x._real, x._imag)):
             return True
-        if isinstance(x, np.ndarray) and x.dtype == object and stands_in(x.flat):  # type: ignore[arg-type]
+        if isinstance(x, np.ndarray) and x.dtype == object and stands_in(x.flat):
             return True
     return False
 
@@ -223,7 +223,7 @@ def _methods_of(cls: type, dtype: np.dtype) -> dict[str, Any]:
         if name[0] == "_" or name in made or name in _LEFT or found is None:
             continue
         if isinstance(found, property):
-            if name in ("T", "mT", "real", "imag"):
+            if name in ("T", "mT", "real", "imag") and found.fget is not None:
                 made[name] = property(functools.partial(_read, found.fget))
         elif callable(found):
             made[name] = _method(found)
