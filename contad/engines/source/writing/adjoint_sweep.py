@@ -52,6 +52,7 @@ class AdjointWriter:
         self.formulas = WrittenFormulas(writer, self.names, plan.fused, enabled=lanes is None)
         self.folded = fold(function, plan, self.readers, kept)
         self.kept: dict[tuple[ssa.Product, ssa.Value], str] = {}  # copies of operands of products
+        self.singles: set[str] = set()  # adjoints that are float32
         self.begun: set[ssa.Value] = set()  # values whose adjoint has been assigned
         self.left_out: Callable[[ssa.Value], bool] = lambda _: False  # values whose adjoints scalar functions skip now
 
@@ -81,7 +82,7 @@ class AdjointWriter:
         """Add to an adjoint."""
         if value not in self.active or value in self.sums:  # the total's adjoint is complete before the loop
             return
-        bar, term = self.bar(value), part(given)
+        bar, term = self.bar(value), self.round(value, part(given))
         if value not in self.begun:
             self.begun.add(value)
             if is_name(term, bar):
@@ -94,6 +95,14 @@ class AdjointWriter:
             self.writer.line("bar -= term", bar=bar, term=positive)
         else:
             self.writer.line("bar += term", bar=bar, term=term)
+
+    def round(self, value: ssa.Value, term: ast.expr) -> ast.expr:
+        """What is added to an adjoint, as float32 for a float32 number."""
+        if not value.kind.single or self.writer.function.wide_sums:
+            return term
+        self.singles.add(self.bar(value))
+        is_single = isinstance(term, ast.Name) and term.id in self.singles
+        return term if is_single else expression("np.float32(term)", term=term)
 
     def is_alone(self, value: ssa.Value) -> bool:
         """Whether an adjoint has a single contribution, from the block that defines the value."""
