@@ -51,6 +51,7 @@ from contad.engines.source.ir.tree_queries import (
     names_of,
     nodes_in,
     note_of,
+    walk_statements,
 )
 from contad.engines.source.ir.writer import NameTable
 from contad.engines.source.passes.collapsing import NestParts, OuterBody, find_inner, find_integers, find_nest
@@ -471,10 +472,15 @@ for strip in range(start, stop, step):
         return made
 
     def _note_singles(self, parts: LoopParts, rows: dict[str, str]) -> None:
-        """Note the rows of float32 numbers: a function has such a result only for such an argument."""
-        singles = {x for x in rows if x in self.names.kinds and self.names.kinds[x].single}
-        singles |= {line.argument for line in parts.lines if isinstance(line, Kernel) and line.name in singles}
-        self.singles |= {row for x, row in rows.items() if x in singles}
+        """Note the rows of float32 numbers."""
+        for s in walk_statements(parts.before):
+            if isinstance(s, ast.Assign) and self.names.is_single(s.value):
+                self.names.singles |= {dotted_name(s.targets[0])} & rows.keys()
+        for line in parts.lines:
+            made = expression("x", x=line.argument) if isinstance(line, Kernel) else line.expression
+            if self.names.is_single(made):
+                self.names.singles.add(line.name)
+        self.singles |= {row for x, row in rows.items() if self.names.is_single(expression("x", x=x))}
 
     def _write_rest(
         self, parts: LoopParts, names: dict[str, str], at: ast.expr, terms: dict[int, str]
