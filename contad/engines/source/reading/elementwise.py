@@ -181,6 +181,11 @@ class WholeArrays:
             return unsigned
         return total
 
+    def mean(self, entry: Any) -> ssa.Value:
+        """The mean of all elements."""
+        mean: ssa.Value = self.builder.apply(known_functions.DIVIDE, self.total(entry), self.size(entry))
+        return self.builder.convert(mean, ssa.SINGLE) if entry.kind.elements == "single" else mean
+
     def along(self, entry: Any, axis: Any, reduce: Callable[[Any, Any], ssa.Value], node: ast.AST) -> ssa.Value:
         """A reduction along one axis: the result has one dimension less."""
         ndim = entry.kind.ndim

@@ -367,7 +367,7 @@ def _extreme(site: CallSite, symbol: str) -> Any:
 
 _REDUCE: dict[str, Callable[[Any, Any], Value]] = {
     "sum": lambda arrays, a: arrays.total(a),
-    "mean": lambda arrays, a: arrays.builder.apply(DIVIDE, arrays.total(a), arrays.size(a)),
+    "mean": lambda arrays, a: arrays.mean(a),
     "max": lambda arrays, a: arrays.extreme(a, ">"),
     "min": lambda arrays, a: arrays.extreme(a, "<"),
 }
