@@ -66,7 +66,7 @@ def kernel_of(name: str) -> Callable[[Any], Any]:
     @add_overload(chosen, jit_options={"forceinline": True})
     def _chosen(x: Any) -> Any:
         kernel = found.single if x == types.float32 else found.kernel
-        return lambda x: kernel(x)
+        return lambda x: kernel(x)  # noqa: PLW0108  (Numba takes functions only)
 
     return chosen
 

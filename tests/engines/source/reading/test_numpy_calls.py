@@ -5,7 +5,6 @@ import pytest
 from numba import njit
 
 import contad
-from contad.errors import UnsupportedError
 from tests.engines.source.programs.harness import ARGUMENTS, along, function_of, run
 from tests.engines.source.programs.numpy_calls import NUMPY_CALLS
 
