@@ -558,8 +558,9 @@ def settings(
     the gradient of each argument has the argument's dtype. Otherwise, today's default, float32 arguments become
     float64. True becomes the default in the release after this one.
 
-    accumulate is the dtype in which sums of float32 numbers are accumulated before they are rounded once, those of
-    the function and those of cotangents: np.float64, or np.float32, the default.
+    accumulate is the dtype in which compiled derivatives of Numba functions accumulate sums of float32 numbers before
+    they round once, those of the function and those of cotangents: np.float64, or np.float32, the default. Eager
+    engines always compute in double precision and round once.
 
     Raises:  TypeError if rewrite or keep_dtype is something else; ValueError for another dtype to accumulate in.
 

@@ -11,6 +11,7 @@ FLOAT = np.dtype(np.float64)
 VARIABLES = "d"  # the dtypes, by NumPy's letters, that variables have: other floats are converted
 
 SINGLE = np.dtype(np.float32)
+KEPT = (SINGLE, np.dtype(np.float16))  # the dtypes that eager engines keep
 
 
 class _Precision:
@@ -27,7 +28,7 @@ PRECISION = _Precision()
 
 
 def kept_dtype(x: Any) -> np.dtype:
-    """The dtype in which an argument is differentiated, by the settings: float32 or float64.
+    """The dtype in which compiled derivatives take an argument, by the settings: float32 or float64.
 
     Only arrays of float32 and NumPy's numbers of this type have fewer digits; a Python number is one of float64, but
     takes the precision of what it is combined with.
