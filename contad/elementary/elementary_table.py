@@ -60,15 +60,15 @@ def kernel_of(name: str) -> Callable[[Any], Any]:
     if found.single is None:
         return found.kernel
 
-    def chosen(x: Any) -> Any:
+    def compute(x: Any) -> Any:
         return found.kernel(x)
 
-    @add_overload(chosen, jit_options={"forceinline": True})
-    def _chosen(x: Any) -> Any:
+    @add_overload(compute, jit_options={"forceinline": True})
+    def _compute(x: Any) -> Any:
         kernel = found.single if x == types.float32 else found.kernel
         return lambda x: kernel(x)  # noqa: PLW0108  (Numba takes functions only)
 
-    return chosen
+    return compute
 
 
 @functools.cache

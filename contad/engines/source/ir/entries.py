@@ -154,7 +154,6 @@ class Unknown:
 # element types that are widened when read, with their names in Kind
 SMALL = {"float32": "single"} | dict.fromkeys(("uint8", "uint16", "uint32"), "unsigned")
 DTYPES = {"float": np.float64, "single": np.float32, "int": np.int64, "bool": np.bool_}  # by `Kind.elements`
-FLOATS = ("float", "single")
 UNDEFINED = Unknown("it is not assigned on every path")
 
 

@@ -38,6 +38,7 @@ class Kind:
 
 FLOAT, INT, BOOL = Kind("float"), Kind("int"), Kind("bool")
 SINGLE = Kind("float", small="single")  # a float32 number
+FLOATS = "float", "single"  # the `elements` of floats
 
 
 def kind_of_elements(elements: str) -> Kind:

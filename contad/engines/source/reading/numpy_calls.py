@@ -12,7 +12,6 @@ import numpy as np
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
     DTYPES,
-    FLOATS,
     Grid,
     Iteration,
     Object,
@@ -38,7 +37,7 @@ from contad.engines.source.ir.known_functions import (
     TO_FLOAT,
     TO_INT,
 )
-from contad.engines.source.ir.ssa import BOOL, INT, Check, Value
+from contad.engines.source.ir.ssa import BOOL, FLOATS, INT, Check, Value
 from contad.engines.source.reading import points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.call_site import CallSite, is_none, reads
