@@ -40,7 +40,7 @@ def fma(typing, x, y, z):  # type: ignore[no-untyped-def]
     return kind(kind, kind, kind), lambda c, builder, s, args: builder.fma(*args)
 
 
-def choose(condition: bool, x: float, y: float) -> float:
+def choose(condition: Any, x: Any, y: Any) -> Any:
     """x where the condition holds, else y."""
     return x if condition else y
 

@@ -65,7 +65,7 @@ def kernel_of(name: str) -> Callable[[Any], Any]:
 
     @add_overload(compute, jit_options={"forceinline": True})
     def _compute(x: Any) -> Any:
-        kernel = found.single if x == types.float32 else found.kernel
+        kernel: Any = found.single if x == types.float32 else found.kernel
         return lambda x: kernel(x)  # noqa: PLW0108  (Numba takes functions only)
 
     return compute
