@@ -110,7 +110,7 @@ def gradient_of(
     return Derivative(f.dispatcher, form, engine, eager, f.memo, (transform, options))
 
 
-def _precision() -> dict[str, bool]:
+def _precision() -> dict[str, Any]:
     """The fields of a form that follow `contad.settings`."""
     return {"keep_dtype": PRECISION.keeps, "wide_sums": PRECISION.keeps and PRECISION.accumulate == FLOAT}
 

@@ -21,7 +21,7 @@ from contad.engines.tape.variables import COMPLEX_OF, Active, ActivePair
 _OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # other options follow the caller
 
 
-to_single = FLOAT_CONVERSIONS[np.float32]
+to_single: Any = FLOAT_CONVERSIONS[np.float32]
 
 
 # ---- reductions ------------------------------------------------------------------------------------------------------

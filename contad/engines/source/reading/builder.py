@@ -102,7 +102,7 @@ class Builder(BlockWriter):
             return Elementwise(function, list(operands))
         if any(x.kind.small for x in operands):
             self.require_wide(function, operands)
-            operands = self._widen_singles(function, operands)
+            operands = tuple(self._widen_singles(function, operands))
         constants = [x.constant for x in operands]
         if function is known_functions.TO_FLOAT and operands[0].kind in (ssa.FLOAT, ssa.SINGLE):
             return self.widen(operands[0])

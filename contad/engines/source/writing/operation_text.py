@@ -7,7 +7,7 @@ import math
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.ir import ssa
 from contad.engines.source.ir.rule_sites import RuleForward
-from contad.engines.source.ir.syntax import call, expression, name, tuple_of
+from contad.engines.source.ir.syntax import call, expression, name, number, tuple_of
 from contad.engines.source.ir.walks import walk
 from contad.engines.source.ir.writer import BAR, ZEROS, Writer
 
@@ -102,7 +102,9 @@ class ExpressionWriter:
             found = call(_DTYPES["single"], [found])
         if o.guard is None:
             return found
-        zero = ZEROS[o.result.kind.base]
+        zero = number(ZEROS[o.result.kind.base])
+        if o.result.kind.single:
+            zero = call(_DTYPES["single"], [zero])
         return expression("found if guard else zero", found=found, guard=self.writer.text(o.guard), zero=zero)
 
     def _create(self, o: ssa.Create) -> ast.expr:
