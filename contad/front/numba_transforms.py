@@ -17,7 +17,7 @@ from contad.ops.close_values import LOST, was_lost
 from contad.rules.compilable import MakesDerivatives
 from contad.variables.arguments import fail
 from contad.variables.complex_pair import is_complex
-from contad.variables.dtypes import FLOAT, PRECISION
+from contad.variables.dtypes import FLOAT, PRECISION, SINGLE
 from contad.variables.layout import subclass_of_arrays
 from contad.variables.number import is_real
 from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
@@ -210,11 +210,16 @@ def require_no_counts(primals: Sequence[Nested], what: str, remedy: str, error: 
 
 
 def _own_parts(x: Nested) -> Nested:
-    """Numbers as floats, arrays as copies in float64, tuples of these; UnsupportedError for anything else."""
+    """Numbers as floats, arrays as copies in float64, tuples of these; UnsupportedError for anything else.
+
+    float32 is kept if the settings say so.
+    """
     return map_leaves(_own, x, is_leaf=lambda part: not isinstance(part, tuple))
 
 
 def _own(x: Nested) -> Nested:
+    if PRECISION.keeps and getattr(x, "dtype", None) == SINGLE and not subclass_of_arrays(x):
+        return x.copy()
     if isinstance(x, np.ndarray) and x.dtype.kind in "fiu" and not subclass_of_arrays(x):
         return x.astype(np.float64)
     if is_real(x) and not isinstance(x, (bool, np.bool_, np.ndarray)):

@@ -152,6 +152,17 @@ def test_rows_of_float32_run_through_vector_registers():
     assert "np.float64" not in text
 
 
+def test_a_pullback_keeps_float32():
+    x = X.astype(np.float32)
+    with contad.settings(keep_dtype=True):
+        value, pullback = contad.vjp(square, x)
+        (found,) = pullback(np.ones_like(x))
+        with pytest.raises(UnsupportedError, match="float"):
+            contad.grad(square, engine="generated")(x.astype(np.float16))
+    assert (value.dtype, found.dtype) == (np.float32, np.float32)
+    np.testing.assert_array_equal(found, 2 * x)
+
+
 @njit
 def with_truth(x):
     return np.sum(x * (x > 0))
