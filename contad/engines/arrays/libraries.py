@@ -412,7 +412,8 @@ class Names:
             own = getattr(self._native, numpy_names.STANDARD.get(name, name), None) if own is None else own
         if own is None:
             own = refusal(f"{self._module.__name__.replace('numpy', 'np', 1)}.{name}", library)
-        return unless_variable(original, own) if library.checked is None or name in ("logical_and", "logical_or") else own
+        takes_variables = library.checked is None or name in ("logical_and", "logical_or")
+        return unless_variable(original, own) if takes_variables else own
 
 
 def unless_variable(original: Function, own: Function) -> Function:
@@ -428,9 +429,8 @@ def unless_variable(original: Function, own: Function) -> Function:
             if kind is not float and kind is not int and kind is not bool:
                 numbers = False
             if kind is list or kind is tuple:
-                if any(isinstance(y, Carrier) for y in x) or (
-                    x is args[0] and not creates and all(isinstance(y, int) for y in x)  # a shape
-                ):
+                is_shape = x is args[0] and not creates and all(isinstance(y, int) for y in x)
+                if is_shape or any(isinstance(y, Carrier) for y in x):
                     return original(*args, **options)
                 on_host = on_host or any(y.__class__ is np.ndarray for y in x)
             on_host = on_host or kind is np.ndarray

@@ -113,6 +113,7 @@ class LibraryStack(ChainStack):
         library: Any = None
         bit = 1
         for x in args:
+            v = x
             if x.__class__ is LibraryVar and x._owner is self:
                 if x._move_of_view is not None:
                     x._sync_parts()
@@ -120,17 +121,17 @@ class LibraryStack(ChainStack):
                 xs.append(x)
                 if library is None or library.kind is float:
                     library = x._library
-                x = x._value
-                if x.__class__ is LibraryVar:
+                v = x._value
+                if v.__class__ is LibraryVar:
                     plain = False
             elif x.__class__ is float or x.__class__ is int:
                 numbers = True
             elif isinstance(x, float):  # of NumPy, which some libraries do not take
                 numbers, found = True, self._library_for(args)
-                x = x if found.is_numpy or found.name == "jax" else float(x)
+                v = x if found.is_numpy or found.name == "jax" else float(x)
             elif isinstance(x, Carrier):
                 plain = False
-            values.append(x)
+            values.append(v)
             bit += bit
         if library.kind is float:
             library = self._library_for(args)
@@ -249,7 +250,8 @@ class LibraryStack(ChainStack):
 
         start = 0
         moved = np.asarray(move({key: number(x) for key, x in sources.items()}))
-        flat = [np.reshape(x if isinstance(x, Carrier) else as_operand(self._library_for(parts), x), (-1,)) for x in parts]
+        own = self._library_for(parts)
+        flat = [own.np.reshape(x if isinstance(x, Carrier) else as_operand(own, x), (-1,)) for x in parts]
         shift = start
         again = np.asarray(move({key: number(x) for key, x in sources.items()}))
         is_moved = again - moved == shift  # the others are constants that the function has put in
@@ -288,9 +290,8 @@ class LibraryStack(ChainStack):
                     continue
                 adj[k] = None
                 _, library, cells, places, pull = record
-                for n, t in enumerate(pull(d)):
-                    if places is not None:
-                        t = settle(library, t, *places[n])
+                for n, pulled in enumerate(pull(d)):
+                    t = pulled if places is None else settle(library, pulled, *places[n])
                     i = cells[n]
                     x_bar = adj[i]
                     if x_bar is None:
