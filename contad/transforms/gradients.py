@@ -68,7 +68,7 @@ class _Gradient:
         self.last = max(argnums)
         self.whole = len(argnums) if self.last < len(argnums) else -1
         plain = not has_aux and engine in (None, DEFAULT)
-        self.passed_on = passed_on(f.f, argnums) if plain else None
+        self.passed_on: Any = passed_on(f.f, argnums) if plain else None
 
     def __repr__(self) -> str:
         return f"<contad.{self.what}>"

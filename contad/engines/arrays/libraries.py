@@ -8,6 +8,7 @@ is written once, for NumPy, and a copy of it runs on PyTorch, JAX or any array o
 import contextlib
 import dis
 import functools
+import inspect
 import math
 import operator
 import sys
@@ -156,7 +157,7 @@ class Library:
         if self.is_numpy:
             return bool(np.may_share_memory(z, a))
         if self.name == "torch":
-            return z.untyped_storage().data_ptr() == a.untyped_storage().data_ptr()  # type: ignore[attr-defined]
+            return z.untyped_storage().data_ptr() == a.untyped_storage().data_ptr()
         return True
 
     def add_at(self, a: ArrayValue, key: Any, x: ArrayValue) -> None:
@@ -224,7 +225,7 @@ class Library:
         known = self._copies.get(f)
         if known is None:
             if f.__code__.co_filename == _ERRSTATE:  # decorated by np.errstate, whose warnings are NumPy's
-                f = f.__wrapped__
+                f = inspect.unwrap(f)
             own = f.__globals__
             names = {"__builtins__": own.get("__builtins__"), "__name__": f.__module__}
             copy = self._copies[f] = copy_under(f, names)

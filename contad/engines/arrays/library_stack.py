@@ -182,7 +182,7 @@ class LibraryStack(ChainStack):
         self.top += 1
         kept = z
 
-        def pull_all(d: Parts) -> Iterable[Value]:
+        def pull_all(d: CotangentParts) -> Iterable[Value]:
             zeros = np.zeros_like if library.is_numpy else library.np.zeros_like
             d_all = [d.parts[n] if n in d.parts else zeros(v) for n, v in enumerate(kept)]
             return pull(type(kept)(*d_all) if hasattr(kept, "_fields") else tuple(d_all))
@@ -191,7 +191,7 @@ class LibraryStack(ChainStack):
         found = []
         for n, v in enumerate(z):
             found.append(self._result(v, library_of(peek(v))))
-            self.push((name, library, [cell], None, lambda d, n=n: (Parts({n: d}),)))
+            self.push((name, library, [cell], None, lambda d, n=n: (CotangentParts({n: d}),)))
         return type(z)(*found) if hasattr(z, "_fields") else tuple(found)
 
     # ---- movements ---------------------------------------------------------------------------------------------------
@@ -237,6 +237,7 @@ class LibraryStack(ChainStack):
     def move(self, move: Callable[[Nested], ArrayValue], sources: Nested) -> ArrayValue:
         """A function that moves elements of several sources: NumPy moves positions, and the library takes them."""
         parts: list[Value] = []
+        start = 0
 
         def number(x: Nested) -> Nested:
             nonlocal start
@@ -248,7 +249,6 @@ class LibraryStack(ChainStack):
             parts.append(x)
             return positions
 
-        start = 0
         moved = np.asarray(move({key: number(x) for key, x in sources.items()}))
         own = self._library_for(parts)
         flat = [own.np.reshape(x if isinstance(x, Carrier) else as_operand(own, x), (-1,)) for x in parts]
@@ -346,7 +346,7 @@ def evaluate(name: str, library: Library, value: Function, args: Sequence[Value]
         raise refuse_rule(name, library, error) from error
 
 
-class Parts:
+class CotangentParts:
     """The cotangent of a tuple of results: those of some of them, by position."""
 
     __slots__ = ("parts",)
@@ -354,8 +354,8 @@ class Parts:
     def __init__(self, parts: dict[int, Value]) -> None:
         self.parts = parts
 
-    def __add__(self, other: "Parts") -> "Parts":
-        return Parts(self.parts | other.parts)
+    def __add__(self, other: "CotangentParts") -> "CotangentParts":
+        return CotangentParts(self.parts | other.parts)
 
 
 class Shaped:
@@ -381,7 +381,7 @@ def settle(library: Library, t: Value, shape: tuple[int, ...], dtype: Any) -> Va
     if t.shape != shape:
         t = library.fold(t, shape)
     if dtype is not None and t.dtype != dtype:
-        t = t.astype(dtype) if isinstance(t, Carrier) else library.cast(t, dtype)
+        t = library.cast(t, dtype) if not isinstance(t, Carrier) else t.astype(dtype)  # type: ignore[union-attr]
     return t
 
 

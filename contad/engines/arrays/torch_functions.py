@@ -203,9 +203,13 @@ def layer_norm(x: Value, shape: Sequence[int], weight: Value = None, bias: Value
 def _loss(function: Function) -> Function:
     def reduce(x: Value, target: Value, reduction: str = "mean") -> Value:
         z = function(x, target)
-        return z if reduction == "none" else {"mean": np.mean, "sum": np.sum}[reduction](z)
+        return _total(z, reduction)
 
     return reduce
+
+
+def _total(z: Value, reduction: str) -> Value:
+    return z if reduction == "none" else np.sum(z) if reduction == "sum" else np.mean(z)
 
 
 def cross_entropy(
@@ -215,7 +219,7 @@ def cross_entropy(
     if x.ndim != 2 or label_smoothing or "int" not in str(target.dtype) or ignore_index != -100:
         raise UnsupportedError("torch: cross_entropy on variables: rows of logits and classes, without other options")
     chosen = -np.take_along_axis(log_softmax(x, 1), target[:, None], axis=1)[:, 0]
-    return chosen if reduction == "none" else {"mean": np.mean, "sum": np.sum}[reduction](chosen)
+    return _total(chosen, reduction)
 
 
 WRITTEN: dict[str, Any] = {

@@ -111,11 +111,9 @@ def test_what_is_missing_is_refused_by_name(name):
 
 
 def test_nothing_is_read_or_moved(monkeypatch):
-    from torch.utils._python_dispatch import TorchDispatchMode
-
     read = []
 
-    class Watch(TorchDispatchMode):
+    class Watch(pytest.importorskip("torch.utils._python_dispatch").TorchDispatchMode):
         def __torch_dispatch__(self, function, types, args=(), kwargs=None):
             if "local_scalar_dense" in str(function) or "is_nonzero" in str(function):
                 read.append(str(function))
