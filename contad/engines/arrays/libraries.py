@@ -20,6 +20,7 @@ import numpy as np
 from contad.engines.arrays import numpy_names
 from contad.errors import UnsupportedError
 from contad.ops import (
+    _scipy,
     accumulations,
     close_values,
     cotangents,
@@ -43,7 +44,7 @@ _ENGINE = "contad.engines.arrays."
 _COPIED = ("contad.ops.", "contad.rules.vectorised", _ENGINE)  # and functions of users
 _NAMES = {"jaxlib": "jax"}
 _HOST = ("einsum_path", "broadcast_shapes", "ndindex", "isscalar")  # of shapes
-_SORTS = ("sort", "argsort")
+_OTHERWISE = ("sort", "argsort", "eigh", "cholesky")  # of which JAX's have other options, or read other elements
 _SHAPES = ("shape", "ndim", "size")
 _MATH = {"fabs": "abs", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2", "acosh": "arccosh",
          "asinh": "arcsinh", "atanh": "arctanh", "pow": "power"}  # fmt: skip
@@ -134,6 +135,7 @@ class Library:
         self.np: Any = np if self.is_numpy else Names(self, np, module)
         self._copies: dict[Any, Any] = {}
         self.forms: dict[Any, Any] = {}
+        self.specials = SpecialNames(self)
         self.fold = self.rebind(cotangents.fold)
         self.arrays = ArraysOf("ndarray", (), {"kind": self.kind})
         self.plain: Library = Library(x, self) if checked is None and not self.is_numpy else self
@@ -205,6 +207,8 @@ class Library:
             return self._copy(instead)
         if x is np:
             return self.np
+        if x is _scipy.special:
+            return lambda: self.specials
         if isinstance(x, np.errstate):
             return contextlib.nullcontext()
         if x is math:
@@ -406,7 +410,7 @@ class Names:
                 own = library._copy(written)
             if (name in numpy_names.CREATION or name in _SHAPES) and not prefix:
                 own = library.rebind(written)
-        elif written is not None and (library.name != "jax" or name in numpy_names.CREATION or name in _SORTS):
+        elif written is not None and (library.name != "jax" or name in numpy_names.CREATION or name in _OTHERWISE):
             own = library._copy(written)
         else:
             own = getattr(self._native, name, None)
@@ -477,6 +481,16 @@ def refusal(name: str, library: Library) -> Function:
         raise UnsupportedError(f"{name}: not available for arrays of {library.name}")
 
     return refuse
+
+
+class SpecialNames:
+    """scipy.special as a library has it."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def __getattr__(self, name: str) -> Function:
+        return self._library.special(name)
 
 
 class Math:

@@ -216,6 +216,8 @@ MOVES = {
 SPECTRA = {
     "eigh": lambda a: np.sum(np.linalg.eigh(a + a.T)[0] ** 3),
     "vectors": lambda a: np.sum(np.linalg.eigh(a + a.T)[1] ** 4),
+    "one triangle": lambda a: np.sum(np.linalg.eigvalsh(a, UPLO="U") ** 3) + np.sum(np.linalg.eigvalsh(a) ** 3)
+    + np.sum(np.linalg.cholesky(a @ a.T + np.triu(a, 1)) ** 3),
     "svd": lambda a: np.sum(np.linalg.svd(a, full_matrices=False)[0] ** 4) + np.linalg.norm(a, "nuc"),
 }
 MATRIX = np.array([[1.3, 0.7, 2.1], [0.4, 1.9, 1.1], [0.8, 0.35, 1.6]])
