@@ -5,7 +5,6 @@ rule. The adjoints are a list of arrays of that library. Nothing here reads a nu
 stand for a computation that has not run yet.
 """
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -23,6 +22,9 @@ from contad.variables.stack import ChainStack, Footprint, Row
 Pull = Callable[[Any], Iterable[Value]]  # the cotangent of a result -> those of the operands that are variables
 Places = Sequence[tuple[tuple[int, ...], Any]] | None  # shape and dtype of each operand; None: those of the result
 Record = tuple[str, Library, Sequence[int], Places, Pull]  # a continuation: what its name says, and the operands' cells
+
+
+_FIRST = 2.0**52  # the position of the first element that moves; smaller numbers are constants beside it
 
 
 class LibraryStack(ChainStack):
@@ -237,30 +239,32 @@ class LibraryStack(ChainStack):
     def move(self, move: Callable[[Nested], ArrayValue], sources: Nested) -> ArrayValue:
         """A function that moves elements of several sources: NumPy moves positions, and the library takes them."""
         parts: list[Value] = []
-        start = 0
+        start = _FIRST
 
         def number(x: Nested) -> Nested:
             nonlocal start
             if isinstance(x, (list, tuple)):
                 return type(x)(map(number, x))
             shape = np.shape(peek(x)) if not hasattr(x, "shape") else tuple(x.shape)
-            positions = np.arange(start, start + math.prod(shape), dtype=float).reshape(shape)
+            positions = (start + np.arange(float(np.prod(shape)))).reshape(shape)
             start += positions.size
             parts.append(x)
             return positions
 
-        moved = np.asarray(move({key: number(x) for key, x in sources.items()}))
-        own = self._library_for(parts)
-        flat = [own.np.reshape(x if isinstance(x, Carrier) else as_operand(own, x), (-1,)) for x in parts]
-        shift = start
-        again = np.asarray(move({key: number(x) for key, x in sources.items()}))
-        is_moved = again - moved == shift  # the others are constants that the function has put in
-        z = self.join(np.concatenate, flat, 0).take(np.where(is_moved, moved, 0.0).astype(np.intp))
-        if is_moved.all():
-            return z
-        library = z._library
-        chosen, constants = (a if library.is_numpy else library.np.asarray(a) for a in (is_moved, moved))
-        return np.where(chosen, z, constants)
+        moved = move({key: number(x) for key, x in sources.items()})
+        library = self._library_for([x for x in parts if isinstance(x, LibraryVar)])
+        arrays: list[Any] = [x if isinstance(x, Carrier) else as_operand(library, x) for x in parts]
+        flat = [library.np.reshape(x, (-1,)) for x in arrays]
+        positions = np.asarray(moved) - _FIRST
+        new = ~((positions >= 0.0) & (positions < np.inf))  # zeros and other constants between the elements
+        if np.any(new):
+            like = library.np.asarray(np.asarray(moved)[new], dtype=library.dtype)
+            flat.insert(0, like)
+            positions = positions + len(like)
+            positions[new] = np.arange(len(like))
+        joined = self.join(np.concatenate, flat, 0)
+        found = joined.take(positions.astype(np.intp).reshape(-1))
+        return found if positions.ndim == 1 else found.reshape(positions.shape)
 
     def writable(self, value: Value) -> ArrayValue:
         return self.array_variable(value)
