@@ -260,8 +260,9 @@ class LibraryStack(ChainStack):
         if np.any(new):
             like = library.np.asarray(np.asarray(moved)[new], dtype=library.dtype)
             flat.insert(0, like)
-            positions = positions + len(like)
-            positions[new] = np.arange(len(like))
+            count = np.count_nonzero(new)
+            positions = positions + count
+            positions[new] = np.arange(count)
         joined = self.join(np.concatenate, flat, 0)
         found = joined.take(positions.astype(np.intp).reshape(-1))
         return found if positions.ndim == 1 else found.reshape(positions.shape)
