@@ -31,7 +31,7 @@ def rows_of(function: Function, x: Value, axis: Option) -> tuple[ArrayValue, tup
         raise ValueError(f"np.{function.__name__}: a must have elements along the axis, got shape {x.shape}")
     if axis is None:
         return x.reshape(-1), reduced
-    return x.transpose(*others, *axes).reshape((*(x.shape[k] for k in others), merged)), reduced
+    return x.transpose((*others, *axes)).reshape((*(x.shape[k] for k in others), merged)), reduced
 
 
 REDUCTIONS = frozenset((np.max, np.amax, np.min, np.amin, np.nanmax, np.nanmin))  # by ufuncs

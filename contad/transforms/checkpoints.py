@@ -46,13 +46,14 @@ def checkpoint(f: Function) -> Function:
 
         def value(*args: Nested) -> tuple[Nested, Saved]:
             # on outer levels it is a checkpoint as well
-            return (run(*args) if operation.owner is None else run_checkpointed(*args, **options[0])), None
+            return (run(*args) if operation.innermost else run_checkpointed(*args, **options[0])), None
 
         def pull(args: Sequence[Nested], saved: Saved, z: Nested, z_bar: Nested) -> tuple[Nested, ...]:
             def same(y: Nested) -> None:
                 require_same_value(name, y, z)
 
-            return pull_back(run, args, z_bar, operation.owner.engine, operation.places, same)
+            check = not operation.owner.takes_any  # arrays of other libraries are not read
+            return pull_back(run, args, z_bar, operation.owner.engine, operation.places, same if check else None)
 
         def push(args: Sequence[Nested], saved: Saved, z: Nested, tangents: Sequence[Nested]) -> Nested:
             return push_forward(run, args, tangents, operation.places)

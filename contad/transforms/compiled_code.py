@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from contad.compile import compiling
-from contad.engines import COMPILED, DEFAULT, engine as engine_class
+from contad.engines import ARRAYS, COMPILED, DEFAULT, engine as engine_class
 from contad.errors import OutputError, UnsupportedError
 from contad.front.explanation import Explanation
 from contad.front.numba_transforms import Transform, pair_of
@@ -17,6 +17,7 @@ from contad.front.user_function import UserFunction, primitive_of
 from contad.functions.transformed import Transformed
 from contad.functions.user_call import memo_of, name_of, numba_function
 from contad.transforms.gradients import WrittenGradient, grad, jvp, pullback_of, value_and_grad
+from contad.transforms.library_derivatives import on_library
 from contad.variables.arguments import fail, require_callable
 from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 
@@ -53,7 +54,8 @@ def explain(f: Function, *args: Nested, **kwargs: Nested) -> Explanation:
             if gradient is f or kwargs:
                 raise
             return explain_call(pullback_of(numba_function(f)), (args, f(*args)), {})  # of several outputs
-    return _explain_on_variables(gradient.what, gradient.engine or DEFAULT)
+    on_arrays = on_library(gradient.engine, args)
+    return _explain_on_variables(gradient.what, ARRAYS if on_arrays else gradient.engine or DEFAULT)
 
 
 def _explain_eager(transform: Function, function: Function, options: Options) -> Explanation:

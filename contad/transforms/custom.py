@@ -10,11 +10,13 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
+from contad.engines import ARRAYS
 from contad.errors import RuleError, UnsupportedError
 from contad.functions.captured import require_same_value
 from contad.functions.transformed import by_value, own_name
 from contad.functions.user_call import name_of
 from contad.rules.compilable import Compilable, MakesRules, Parts, WithParts, functions_of_text
+from contad.transforms.library_derivatives import on_variables
 from contad.transforms.operation import CustomOperation, pull_back, zeros_like
 from contad.variables.arguments import require_callable
 from contad.variables.array import numbers_in
@@ -132,7 +134,10 @@ class custom_vjp(_Custom):
             return found
 
         def pull(args: Sequence[Nested], saved: Saved, z: Nested, z_bar: Nested) -> Sequence[Nested | None]:
-            return call_with_arrays(self.backward, *options, saved, z_bar)  # type: ignore[arg-type]
+            backward = functools.partial(call_with_arrays, self.backward)  # type: ignore[arg-type]
+            if operation.owner.takes_any:
+                return on_variables(backward, *options, saved, z_bar)
+            return backward(*options, saved, z_bar)
 
         def push(args: Sequence[Nested], saved: Saved, z: Nested, tangents: Sequence[Nested]) -> Nested:
             raise UnsupportedError(
@@ -231,7 +236,7 @@ class custom_jvp(_Custom):
     def _operation(self, args: Sequence[Nested], options: list[Nested], merged: Function) -> CustomOperation:
         def value(*args: Nested) -> tuple[Nested, Saved]:
             # on the levels below the rule holds as well
-            return (self.f if operation.owner is None else self)(*merged(args)), None
+            return (self.f if operation.innermost else self)(*merged(args)), None
 
         def tangent(args: Sequence[Nested], tangents: Sequence[Nested], z: Nested) -> tuple[Nested, Nested]:
             if self.rule is None:
@@ -239,11 +244,15 @@ class custom_jvp(_Custom):
             found = call_with_arrays(self.rule, *options, tuple(args), tuple(tangents))
             if not isinstance(found, tuple) or len(found) != 2:
                 raise RuleError(f"{self.name}: the rule must return (value, tangent), got {type(found).__name__}")
-            require_same_value(self.name, found[0], z)
+            if not operation.owner.takes_any:  # which reads nothing
+                require_same_value(self.name, found[0], z)
             return found[1]
 
         def pull(args: Sequence[Nested], saved: Saved, z: Nested, z_bar: Nested) -> Sequence[Nested | None]:
             ones = [_fill(x, 1.0) for x in args]  # linear, so that any tangents will do
+            if operation.owner.takes_any:
+                n = len(args)
+                return pull_back(lambda *xs: tangent(xs[:n], xs[n:], z), [*args, *ones], z_bar, ARRAYS)[n:]
             return pull_back(lambda *t: tangent(args, t, z), ones, z_bar, None)
 
         def push(args: Sequence[Nested], saved: Saved, z: Nested, tangents: Sequence[Nested]) -> Nested:

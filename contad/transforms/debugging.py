@@ -5,6 +5,7 @@ method that checks their results.
 """
 
 import linecache
+import math
 import sys
 import warnings
 from abc import ABC, abstractmethod
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from contad.engines.arrays.libraries import library_of
 from contad.engines.stream.record_stream import Recording
 from contad.engines.stream.storage import CALLBACK, INPUT, JOIN, LINEAR, PULLBACK, VARIANTS, decode
 from contad.engines.stream.sweep import OPERATIONS
@@ -26,7 +28,7 @@ from contad.variables.dual import ArrayDual, Dual, ForwardLevel
 from contad.variables.number import like_numpy, map_numbers, peek
 from contad.variables.open_types import ArrayValue, Nested, Options, Real, Rule, Value
 from contad.variables.stack import THREAD
-from contad.variables.trees import leaves_of
+from contad.variables.trees import is_of_library, leaves_of
 
 Place = tuple[str, str]  # an operation, and where the user's code called it
 
@@ -83,7 +85,8 @@ class debug_nans(metaclass=_Context):
 
     def look_at(self, s: Any) -> None:
         """Check every value that a new stack records and every adjoint that it sweeps."""
-        s.watch = (_RecordingWatch if isinstance(s, Recording) else _ClosureWatch)(s, self.infinities)
+        of_closures = _LibraryWatch if s.takes_any else _ClosureWatch
+        s.watch = (_RecordingWatch if isinstance(s, Recording) else of_closures)(s, self.infinities)
 
     def forward_level(self, several: int | None) -> ForwardLevel:
         """A forward level that checks every value and tangent."""
@@ -94,10 +97,24 @@ class debug_nans(metaclass=_Context):
 def fault(x: Value, infinities: bool) -> str:
     """The first number in x, a number, an array or a container, that is nan or infinite: "nan", "inf", "-inf" or ""."""
     for leaf in leaves_of(map_numbers(peek, x)):
+        if is_of_library(leaf):
+            found = _fault_of_library(leaf, infinities)
+            if found:
+                return found
+            continue
         a = np.asarray(leaf, dtype=float)
         wrong = ~np.isfinite(a) if infinities else np.isnan(a)
         if wrong.any():
             return str(float(a[wrong].flat[0]))
+    return ""
+
+
+def _fault_of_library(x: Value, infinities: bool) -> str:
+    """The same of an array of another library, by that library's functions."""
+    own = library_of(x).np
+    for name, wrong in (("nan", own.isnan(x)), ("inf", x == math.inf), ("-inf", x == -math.inf)):
+        if (infinities or name == "nan") and bool(own.any(wrong)):
+            return name
     return ""
 
 
@@ -261,6 +278,25 @@ class _ClosureWatch(_StackWatch):
         watched_chain.__name__ = chain.__name__
         self._push(watched_chain)
         self._examine(chain.__name__.removesuffix("_chain"), value)
+
+
+class _LibraryWatch(_StackWatch):
+    """The watch of a stack on arrays of other libraries: it wraps each pullback in one that checks the results."""
+
+    def _push_watched(self, record: Any) -> None:
+        self._push(record)
+
+    def look_at_record(self, name: str, value: Value, pull: Any) -> Callable[[Value], list[Value]]:
+        """Check the value of an operation; its pullback that checks the cotangents."""
+        self._examine(name, value)
+        number = len(self.places) - 1
+
+        def watched_pull(d: Value) -> list[Value]:
+            found = [*pull(d)]
+            self._require_adjoints(number, found)
+            return found
+
+        return watched_pull
 
 
 # ---- forward mode ----------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from contad.functions.user_call import form_of, positional, positions, require_n
 from contad.ops.close_values import LOST, was_lost
 from contad.ops.kinks import choose_first
 from contad.transforms.jacobians import by_columns, find_lost, jacfwd
-from contad.transforms.library_derivatives import on_library, push_forward
+from contad.transforms.library_derivatives import on_library, pass_to_arrays, push_forward
 from contad.variables.activation import activate, seeds
 from contad.variables.complex_pair import is_complex
 from contad.variables.dtypes import PRECISION
@@ -70,7 +70,7 @@ class _Gradient:
         self.last = max(argnums)
         self.whole = len(argnums) if self.last < len(argnums) else -1
         plain = not has_aux and engine in (None, DEFAULT)
-        self.passed_on = passed_on(f.f, argnums) if plain else None
+        self.passed_on: Any = passed_on(f.f, argnums) if plain else None
 
     def __repr__(self) -> str:
         return f"<contad.{self.what}>"
@@ -138,7 +138,9 @@ class _Gradient:
             leave(s, error)
             if error.__class__ is LibraryArrayError and self.engine is None:
                 forget(error)
-                return self._on_arrays(args, kwargs)
+                if self.passed_on is None and not self.has_aux:
+                    self.passed_on = functools.partial(pass_to_arrays, self._on_arrays(True))  # later calls start there
+                return self._on_arrays(self.value)(*args, **kwargs)
             raise
         gradient = gradients[0] if self.single else tuple(gradients)
         if isinstance(y, Carrier) and not y._owner.takes_any:  # this gradient is itself differentiated
@@ -149,11 +151,11 @@ class _Gradient:
             return ((y, aux), gradient) if self.value else (gradient, aux)
         return (y, gradient) if self.value else gradient
 
-    def _on_arrays(self, args: Sequence[Nested], kwargs: Options) -> Nested:
-        """The result on the engine `arrays`, which takes arrays of any library."""
-        make = value_and_grad if self.value else grad
+    def _on_arrays(self, value: bool) -> "_Gradient":
+        """The same on the engine `arrays`, which takes arrays of any library."""
+        make = value_and_grad if value else grad
         argnums = self.argnums[0] if self.single else self.argnums
-        return make(self.f, argnums, has_aux=self.has_aux, engine=ARRAYS)(*args, **kwargs)
+        return make(self.f, argnums, has_aux=self.has_aux, engine=ARRAYS)
 
     def _find_lost(self, gradient: Nested, y: Nested, args: Sequence[Nested], kwargs: Options) -> Nested:
         """The gradient, with entries from forward mode where the reverse sweep has lost digits."""

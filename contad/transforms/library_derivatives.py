@@ -5,17 +5,22 @@ A pullback is linear in its cotangent. So its own pullback is the tangent: forwa
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from contad.engines import ARRAYS, engine as engine_class
 from contad.engines.arrays.libraries import library_of
+from contad.engines.arrays.library_stack import LibraryStack
 from contad.errors import UnsupportedError
 from contad.front.recorded import Recorded
 from contad.functions.user_call import positional, positions
+from contad.ops.close_values import LOST, was_lost
+from contad.variables.array import numbers_in
 from contad.variables.number import peek
 from contad.variables.open_types import ArrayValue, Function, Nested, Options
-from contad.variables.trees import is_of_library, leaves_of
+from contad.variables.stack import opened
+from contad.variables.trees import is_of_library, leaves_of, lower, map_leaves
 
 _OF_NUMPY = (np.ndarray, float, int, np.float64)
 
@@ -25,8 +30,33 @@ def on_library(engine: str | None, args: Sequence[Nested]) -> bool:
     if engine is not None:
         return engine == ARRAYS
     others = [x for x in args if x.__class__ not in _OF_NUMPY]  # which are most, and need no search
+    if any(map(is_of_library, others)):
+        return True
     leaves = [x for arg in others for x in leaves_of(arg)]
     return any(is_of_library(x) or getattr(getattr(x, "_owner", None), "takes_any", False) for x in leaves)
+
+
+def pass_to_arrays(pair: Any, args: Sequence[Nested]) -> tuple[Nested, tuple[Nested, ...]] | None:
+    """The value and the gradients, from the pair's function on the engine `arrays`; None without other arrays."""
+    if not on_library(None, args):
+        return None
+    if LOST:
+        was_lost()  # forget what other transforms left
+    y, gradients = pair(*args)
+    return y, (gradients,) if pair.single else gradients
+
+
+def on_variables(f: Function, *args: Nested) -> Nested:
+    """f(*args), in which arrays of other libraries are variables, so that NumPy's functions leave them to the library.
+
+    Nothing is recorded. Arguments that carry derivatives are variables already.
+    """
+    leaves = leaves_of(args)
+    if numbers_in(leaves) or not any(map(is_of_library, leaves)):
+        return f(*args)
+    with opened(LibraryStack) as s:
+        s.push = lambda record: None
+        return lower(f(*map_leaves(lambda x: s.array_variable(x) if is_of_library(x) else x, args)), s)
 
 
 def pull_back(
@@ -37,14 +67,23 @@ def pull_back(
     return recorded.value, recorded.pullback(), recorded.aux
 
 
+def linear_map(
+    f: Function, primals: Sequence[Nested], what: str, has_aux: bool = False
+) -> tuple[Nested, Function, Nested]:
+    """The value, the function of tangents, and aux: the pullback of the pullback."""
+    z, pullback, aux = pull_back(f, primals, what, has_aux)
+    # the pullback is linear, so any cotangent will do; a zero would mask partials that are not finite
+    ones = map_leaves(lambda x: library_of(peek(x)).np.ones_like(peek(x)) if hasattr(x, "shape") else 1.0, z)
+    _, push, _ = pull_back(pullback, (ones,), what)
+    return z, lambda *tangents: push(tangents)[0], aux
+
+
 def push_forward(
     f: Function, primals: Sequence[Nested], tangents: Sequence[Nested], what: str, has_aux: bool = False
 ) -> tuple[Nested, ...]:
-    """The value and the tangent, by the pullback of the pullback."""
-    z, pullback, aux = pull_back(f, primals, what, has_aux)
-    _, push, _ = pull_back(pullback, (z,), what)  # at any cotangent: it is linear
-    (z_dot,) = push(tuple(tangents))
-    return (z, z_dot, aux) if has_aux else (z, z_dot)
+    """The value and the tangent."""
+    z, push, aux = linear_map(f, primals, what, has_aux)
+    return (z, push(*tangents), aux) if has_aux else (z, push(*tangents))
 
 
 def rows_of(f: Function, primals: Sequence[ArrayValue], what: str, has_aux: bool = False) -> tuple[Nested, Nested]:

@@ -18,6 +18,7 @@ from contad.functions.user_call import name_of, positional, positions
 from contad.transforms.gradients import jvp, vjp
 from contad.transforms.hessians import direction
 from contad.transforms.jacobians import is_array, real_trees
+from contad.transforms.library_derivatives import linear_map, on_library
 from contad.variables.activation import trees_of
 from contad.variables.arguments import require_callable
 from contad.variables.array import Array, is_plain
@@ -43,6 +44,9 @@ def linearize(f: Function, *primals: Nested, engine: str | None = None) -> tuple
     """
     function = UserFunction("linearize", f)
     what = f"linearize: {function.name}"
+    if on_library(engine, primals):
+        value, push, _ = linear_map(function.runnable(), primals, what)
+        return value, push
     trees = real_trees(what, range(len(primals)), primals)
     by_records: Callable[[np.ndarray], Nested] | None = None
     plain = all(is_plain(x) for tree in trees for x in tree.leaves)

@@ -9,19 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from contad.engines.arrays.libraries import library_of
 from contad.errors import RuleError, UnsupportedError
 from contad.functions.captured import Captured
 from contad.rules.scalar_rule import owner_of
 from contad.transforms.gradients import jvp, vjp
 from contad.transforms.jacobians import is_array
+from contad.transforms.library_derivatives import on_variables
 from contad.variables.array import Array, numbers_in
 from contad.variables.arrays_of_rules import as_floats
 from contad.variables.layout import read_only
-from contad.variables.number import Carrier, standing_for
-from contad.variables.open_types import Function, Nested, Options, Owner, Saved, Value
+from contad.variables.number import Carrier, peek, standing_for
+from contad.variables.open_types import ArrayValue, Function, Nested, Options, Owner, Saved, Value
 from contad.variables.overlaps import forbid_writing_shared, share_memory
 from contad.variables.stack import ChainStack
-from contad.variables.trees import Tree, flatten, map_leaves, output_leaves, real_leaf
+from contad.variables.trees import Tree, flatten, is_of_library, map_leaves, output_leaves, real_leaf
 
 Places = list[tuple[int, int]]  # (argument, leaf)
 
@@ -59,6 +61,7 @@ class CustomOperation:
         ]
         self.active = [self.trees[n].leaves[k] for n, k in self.places]
         self.owner: Owner = None
+        self.innermost = True  # whether the values carry no derivatives
         self.result: Any = None  # the tree of the last value
         self.saves_arrays = False  # of outer levels
         self.shared: list[tuple[int, int | None]] = []  # leaves of the result, and arguments that overlap
@@ -67,8 +70,11 @@ class CustomOperation:
     def perform(self) -> Nested:
         """The result, on the level that owns the highest number among the arguments; plain if there is none."""
         self.owner = owner_of(self.name, [n for x in self.active for n in numbers_in(x)])
+        self.innermost = self.owner is None
         if self.owner is None:
             return self.value(*(tree.unflatten(tree.leaves) for tree in self.trees))[0]
+        if self.owner.takes_any:
+            return self._perform_on_library(self.owner)
         leaves = [real_leaf(x, f"{self.name}: {a}") for x, a in zip(self.active, self.argument_names, strict=True)]
         if isinstance(self.owner, ChainStack):  # a sweep comes later
             self._keep(self.owner)
@@ -79,6 +85,33 @@ class CustomOperation:
             else:
                 forbid_writing_shared(self.name, self.argument_names[k], [z[n], self.active[k]])
         return self._unflatten(z)
+
+    def _perform_on_library(self, s: Any) -> Nested:
+        """The result on the engine `arrays`; no value is read, and nobody checks who shares memory."""
+        given = dict(zip(self.places, map(s.value_in, self.active), strict=True))
+        args = [
+            tree.unflatten([given.get((n, k), x) for k, x in enumerate(tree.leaves)])
+            for n, tree in enumerate(self.trees)
+        ]
+        self.innermost = not numbers_in(list(given.values()))
+        z, saved = on_variables(self.value, *args)
+        self.result = flatten(z)
+        self._require_lower("its value", self.result.leaves)
+        self._require_lower("what it saves", flatten(saved).leaves)
+        mine = [(place, x) for place, x in zip(self.places, self.active, strict=True) if x._owner is s]
+
+        def pull(d: Sequence[Value]) -> Iterator[Value]:
+            found = self.pull_all(args, saved, z, self.result.unflatten(list(d)))
+            if not isinstance(found, (tuple, list)) or len(found) != len(args):
+                self._fail("the result of its reverse rule", f"a cotangent for each of {len(args)} arguments", found)
+            for (n, k), x in mine:
+                x_bar = None if found[n] is None else flatten(found[n]).leaves[k]
+                if x_bar is not None and np.shape(x_bar) != x.shape:
+                    self._fail(f"the cotangent of argument {n}", f"shape {x.shape}", f"shape {tuple(np.shape(x_bar))}")
+                yield x.as_gradient(None) if x_bar is None else x.as_seed(x_bar)
+
+        xs = [x for _, x in mine]
+        return self.result.unflatten(list(s.record_several(self.name, tuple(self.result.leaves), xs, pull)))
 
     def _keep(self, stack: ChainStack) -> None:
         """Copy what the caller may write to."""
@@ -268,8 +301,11 @@ def _keep(x: Value, stack: ChainStack, own: Sequence[Value] = ()) -> Value:
     return x.copy("K") if x.dtype == object else stack.keep(x)
 
 
-def zeros_like(x: Value) -> float | np.ndarray:
+def zeros_like(x: Value) -> ArrayValue:
     """The tangent of a constant."""
+    x = peek(x)
+    if is_of_library(x):
+        return library_of(x).np.zeros_like(x)
     return np.zeros(x.shape) if is_array(x) else 0.0
 
 
@@ -323,4 +359,6 @@ def _of_leaves(
 
 def is_option(x: Nested) -> bool:
     """Whether a leaf is neither a real number nor an array of them: an int counts steps, a string names a method."""
-    return not (numbers_in(x) or isinstance(x, (float, np.floating)) or (is_array(x) and x.dtype.kind == "f"))
+    if numbers_in(x) or isinstance(x, (float, np.floating)) or is_of_library(x):
+        return False
+    return not (is_array(x) and x.dtype.kind == "f")

@@ -32,6 +32,9 @@ def activate(
         elif arg.__class__ is float:
             x = given[n] = s.float_variable(arg)
             made.append(x)
+        elif s.takes_any and is_of_library(arg):
+            x = given[n] = s.array_variable(arg)
+            made.append(x)
         else:
             given[n], tree = _activate_tree(s, what, n, arg)
             made.append(tree)

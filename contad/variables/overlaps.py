@@ -18,7 +18,7 @@ from contad.variables.layout import OVERLAPPING, read_only
 from contad.variables.library_refusals import error_behind
 from contad.variables.number import Number, peek
 from contad.variables.open_types import Nested, Value
-from contad.variables.trees import leaves_of, map_leaves
+from contad.variables.trees import is_of_library, leaves_of, map_leaves
 
 
 def set_apart(what: str, args: tuple[Nested, ...], first_number: int = 0) -> tuple[Nested, ...]:
@@ -75,7 +75,7 @@ def _collect(x: Nested, arrays: list[Value]) -> None:
                     _collect(part, arrays)
     elif isinstance(x, (np.ndarray, Array)):
         arrays.append(x)
-    elif not isinstance(x, (Number, str, float, int)) and x is not None:
+    elif not isinstance(x, (Number, str, float, int)) and x is not None and not is_of_library(x):
         arrays += [leaf for leaf in leaves_of(x) if isinstance(leaf, (np.ndarray, Array))]
 
 

@@ -142,6 +142,8 @@ def show(x: Value) -> str:
     """Six digits; the kind marks a number of an outer level; long arrays show the beginning and the end."""
     if isinstance(x, Array):
         return f"{show(peek(x))}:{x.kind}"
+    if isinstance(x, str):  # instead of a value that nobody keeps
+        return x
     if isinstance(x, np.ndarray):
         return np.array2string(x, precision=6, threshold=6, edgeitems=2).replace("\n", "")
     return f"{peek(x):.6g}" + (f":{x.kind}" if isinstance(x, Number) else "")

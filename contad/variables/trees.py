@@ -222,14 +222,22 @@ class LibraryArrayError(VariableError):
     """An argument is an array of a library other than NumPy, which only the engine `arrays` takes."""
 
 
+_LIBRARY_KINDS: set[type] = set()  # classes of arrays that have been met
+
+
 def is_of_library(x: object) -> bool:
     """Whether this is an array of a library other than NumPy."""
+    if x.__class__ in _LIBRARY_KINDS:
+        return True
     if isinstance(x, (np.ndarray, np.generic, Carrier, ComplexPair, float, int, type)):
         return False
     kind = type(x)
     if hasattr(kind, "tocsr") and not hasattr(kind, "__array_namespace__"):  # SciPy's sparse arrays
         return False
-    return any(hasattr(kind, name) for name in ("__array_namespace__", "__array_function__", "__torch_function__"))
+    if any(hasattr(kind, name) for name in ("__array_namespace__", "__array_function__", "__torch_function__")):
+        _LIBRARY_KINDS.add(kind)
+        return True
+    return False
 
 
 def _how_to_differentiate(x: object) -> str:

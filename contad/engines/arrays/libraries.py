@@ -7,9 +7,11 @@ is written once, for NumPy, and a copy of it runs on PyTorch, JAX or any array o
 
 import contextlib
 import dis
+import functools
+import inspect
 import math
+import operator
 import sys
-from collections.abc import Sequence
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -17,7 +19,17 @@ import numpy as np
 
 from contad.engines.arrays import numpy_names
 from contad.errors import UnsupportedError
-from contad.ops import accumulations, cotangents, factors, reductions, tied_elements, triangular_factors
+from contad.ops import (
+    _scipy,
+    accumulations,
+    close_values,
+    cotangents,
+    factors,
+    linear_systems,
+    reductions,
+    tied_elements,
+    triangular_factors,
+)
 from contad.rules import vectorised
 from contad.rules.array_rule import ArrayRule
 from contad.rules.definition import bind_captured, captured_values, copy_under, looked_up
@@ -25,12 +37,14 @@ from contad.rules.scalar_rule import ScalarRule
 from contad.variables import complex_pair, dtypes, number
 from contad.variables.number import Carrier
 from contad.variables.open_types import ArrayValue, Function, Rule, Value
+from contad.variables.trees import is_of_library
 
+_ERRSTATE = np.errstate()(lambda: None).__code__.co_filename
 _ENGINE = "contad.engines.arrays."
 _COPIED = ("contad.ops.", "contad.rules.vectorised", _ENGINE)  # and functions of users
 _NAMES = {"jaxlib": "jax"}
 _HOST = ("einsum_path", "broadcast_shapes", "ndindex", "isscalar")  # of shapes
-_SORTS = ("sort", "argsort")
+_OTHERWISE = ("sort", "argsort", "eigh", "cholesky")  # of which JAX's have other options, or read other elements
 _SHAPES = ("shape", "ndim", "size")
 _MATH = {"fabs": "abs", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2", "acosh": "arccosh",
          "asinh": "arcsinh", "atanh": "arctanh", "pow": "power"}  # fmt: skip
@@ -39,23 +53,49 @@ _SPECIAL_NAMES = {("torch", "loggamma"): "gammaln", ("torch", "psi"): "digamma"}
 
 
 class LibraryForm:
-    """A scalar rule as a library runs it: the value, and for each argument (product, partial, literal)."""
+    """A scalar rule as a library runs it: the value, and (product, partial, literal) for some arguments."""
 
-    def __init__(self, rule: ScalarRule, value: Function, partials: Sequence[tuple[Function, Function, float | None]]):
-        self.rule, self.value, self.partials = rule, value, partials
-        self._work: dict[tuple[int, ...], Any] = {}
+    __slots__ = ("kind", "of_variables", "partials", "reads_z", "unread", "value")
 
-    def work_for(self, mine: tuple[int, ...]) -> tuple[tuple[Any, ...], bool, tuple[bool, ...]]:
-        """The partials for some arguments; whether they read the result; which arguments they read."""
-        found = self._work.get(mine)
-        if found is None:
-            body: Any = self.rule.body
-            try:
-                read = frozenset().union(*(body.reads(k) for k in mine))
-            except OSError:  # a body without source
-                read = frozenset(body.parameters)
-            reads = tuple(name in read for name in body.parameters)
-            found = self._work[mine] = tuple(self.partials[k] for k in mine), reads[0], reads[1:]
+    def __init__(self, library: "Library", rule: ScalarRule, mine: int) -> None:
+        body: Any = rule.body
+        chosen = [k for k in range(rule.arity) if mine >> k & 1]
+        self.value, self.kind = library.value_of(rule), library.kind
+        self.of_variables = functools.partial((library.checked or library).form, rule, mine)
+        self.partials = [
+            (
+                library.rebind(rule.product(k)),
+                as_number(partial) if library.kind is float else library.rebind_body(partial),
+                body.literal(k),
+            )
+            for k in chosen
+            for partial in [rule.array_partial(k, not library.is_numpy)]
+        ]
+        try:
+            read = frozenset().union(*(body.reads(k) for k in chosen))
+        except OSError:  # a body without source
+            read = frozenset(body.parameters)
+        self.reads_z = body.parameters[0] in read
+        self.unread = [k for k, name in enumerate(body.parameters[1:]) if name not in read]
+
+    def pull_from(self, z: Value, values: list[Value]) -> Function:
+        """The pullback at a point, which keeps those arrays that the partials read."""
+        for k in self.unread:
+            if hasattr(values[k], "shape"):
+                values[k] = None
+        return functools.partial(self.pull, z if self.reads_z else None, values)
+
+    def pull(self, z: Value, values: list[Value], d: Value) -> list[Value]:
+        """The cotangents of the arguments."""
+        partials = self.partials
+        if d.__class__ is not self.kind and isinstance(d, Carrier):
+            partials = self.of_variables().partials
+        found = []
+        for product, partial, literal in partials:
+            if literal is None:
+                found.append(product(d, partial(z, *values)))
+            else:
+                found.append(d if literal == 1.0 else d * literal)
         return found
 
 
@@ -75,9 +115,10 @@ class Library:
     adopt: Function
     is_writable: Function
     cast: Function
+    copy: Function
 
-    def __init__(self, x: ArrayValue, checked: bool = True) -> None:
-        self.checked = checked  # whether its functions also take variables, which they leave to NumPy's protocols
+    def __init__(self, x: ArrayValue, checked: "Library | None" = None) -> None:
+        self.checked = checked  # None: its functions also take variables, which they leave to NumPy's protocols
         self.kind: Any = x.__class__
         self.name = _NAMES.get(name := self.kind.__module__.partition(".")[0], name)
         self.dtype = getattr(x, "dtype", dtypes.FLOAT)
@@ -93,11 +134,15 @@ class Library:
         module = sys.modules.get("dask.array") if self.name == "dask" else self.xp  # the functions that exist
         self.np: Any = np if self.is_numpy else Names(self, np, module)
         self._copies: dict[Any, Any] = {}
-        self._forms: dict[Rule, Any] = {}
+        self.forms: dict[Any, Any] = {}
+        self.specials = SpecialNames(self)
         self.fold = self.rebind(cotangents.fold)
         self.arrays = ArraysOf("ndarray", (), {"kind": self.kind})
-        self.plain: Library = Library(x, False) if checked and not self.is_numpy else self
-        for name in ("add_to_zeros", "adopt", "is_writable", "cast"):
+        self.plain: Library = Library(x, self) if checked is None and not self.is_numpy else self
+        if self.name == "torch":  # where p is zero if |d| <= 0: a kernel that elementary operations need two for
+            self._copies[numpy_names.mask_dead] = sys.modules["torch"].ops.aten.hardshrink_backward._op
+            self._copies[numpy_names.multiply_into] = operator.imul
+        for name in ("add_to_zeros", "adopt", "is_writable", "cast", "copy"):
             setattr(self, name, self.rebind(getattr(numpy_names, name)))
 
     def __repr__(self) -> str:
@@ -108,6 +153,14 @@ class Library:
         if self.is_numpy or self.dispatches or not isinstance(dtype, (type, str, np.dtype)):
             return dtype
         return getattr(self.xp, np.dtype(dtype).name)
+
+    def shares(self, z: ArrayValue, a: ArrayValue) -> bool:
+        """Whether an array is a view of another one, as far as the library tells: a reshaped array may be a copy."""
+        if self.is_numpy:
+            return bool(np.may_share_memory(z, a))
+        if self.name == "torch":
+            return z.untyped_storage().data_ptr() == a.untyped_storage().data_ptr()
+        return True
 
     def add_at(self, a: ArrayValue, key: Any, x: ArrayValue) -> None:
         """a[key] += x, in which repeated indices accumulate."""
@@ -135,7 +188,8 @@ class Library:
 
     def on_host(self, x: Any) -> np.ndarray:
         """A list or an array of NumPy as one."""
-        return np.asarray(x)
+        host = np.asarray(x)
+        return host if host.flags.writeable or self.name != "torch" else host.copy()  # of which PyTorch warns
 
     # ---- functions that see this library -----------------------------------------------------------------------------
     def rebind(self, x: Any) -> Any:
@@ -153,6 +207,8 @@ class Library:
             return self._copy(instead)
         if x is np:
             return self.np
+        if x is _scipy.special:
+            return lambda: self.specials
         if isinstance(x, np.errstate):
             return contextlib.nullcontext()
         if x is math:
@@ -168,8 +224,12 @@ class Library:
         return x
 
     def _copy(self, f: Any) -> Any:
+        if not isinstance(f, FunctionType):  # an operator
+            return f
         known = self._copies.get(f)
         if known is None:
+            if f.__code__.co_filename == _ERRSTATE:  # decorated by np.errstate, whose warnings are NumPy's
+                f = inspect.unwrap(f)
             own = f.__globals__
             names = {"__builtins__": own.get("__builtins__"), "__name__": f.__module__}
             copy = self._copies[f] = copy_under(f, names)
@@ -191,8 +251,8 @@ class Library:
     def _caller(self, rule: Rule) -> Function:
         """A rule inside the body of another one: on variables an operation, on arrays its value."""
         value: Any = None
-        if not self.checked and isinstance(rule, ScalarRule):
-            self._copies[rule] = found = self._value_of(rule)
+        if self.checked is not None and isinstance(rule, ScalarRule):
+            self._copies[rule] = found = self.value_of(rule)
             return found
 
         def call(*args: Value, **options: Any) -> Value:
@@ -202,30 +262,26 @@ class Library:
                     return rule(*args, **options)
             if value is None:
                 is_array = isinstance(rule, ArrayRule)
-                value = self.rebind_body(rule.function) if is_array else self._value_of(rule)
+                value = self.rebind_body(rule.function) if is_array else self.value_of(rule)
             return value(*args, **options)
 
         self._copies[rule] = call
         return call
 
     # ---- rules -------------------------------------------------------------------------------------------------------
-    def form(self, rule: ScalarRule) -> LibraryForm:
-        """A scalar rule for this library."""
-        known: LibraryForm | None = self._forms.get(rule)
+    def form(self, rule: ScalarRule, mine: int) -> LibraryForm:
+        """A scalar rule for this library, with the partials for some arguments: the bits of `mine`."""
+        known: LibraryForm | None = self.forms.get((rule, mine))
         if known is None:
-            partials = []
-            for k in range(rule.arity):
-                assert rule.body is not None
-                partial = self.rebind_body(rule.array_partial(k, not self.is_numpy))
-                partials.append((self.rebind(rule.product(k)), partial, rule.body.literal(k)))
-            known = self._forms[rule] = LibraryForm(rule, self._value_of(rule), partials)
+            known = self.forms[rule, mine] = LibraryForm(self, rule, mine)
         return known
 
     def rebind_body(self, f: Any) -> Any:
         """The body of a rule, a user's rule too, for this library."""
         return f if f is None or self.is_numpy else self._copy(f)
 
-    def _value_of(self, rule: ScalarRule) -> Function:
+    def value_of(self, rule: ScalarRule) -> Function:
+        """The value of a scalar rule."""
         ufunc = rule.ufuncs[0] if rule.ufuncs else None
         if self.is_numpy:
             if rule.array is None and isinstance(ufunc, np.ufunc):
@@ -256,11 +312,11 @@ class Library:
 
     def array_form(self, rule: ArrayRule) -> ArrayForm:
         """An array rule for this library."""
-        known: ArrayForm | None = self._forms.get(rule)
+        known: ArrayForm | None = self.forms.get(rule)
         if known is None:
             bodies = {name: self.rebind_body(rule._body(name)) for name in rule.vjps}
             value, forward, common = map(self.rebind_body, (rule.function, rule.forward_body, rule.common_body))
-            known = self._forms[rule] = ArrayForm(value, forward, common, bodies)
+            known = self.forms[rule] = ArrayForm(value, forward, common, bodies)
         return known
 
 
@@ -283,11 +339,25 @@ def _special_functions(name: str) -> Any:
 
 def refuse_rule(name: str, library: Library, error: object = None) -> UnsupportedError:
     """The error for a rule that needs NumPy's arrays."""
+    if "ndarray" in str(error):
+        return UnsupportedError(
+            f"{name}: an array of NumPy beside one of {library.name}: contad moves nothing between libraries; write "
+            "xp.asarray(a) with xp = x.__array_namespace__()"
+        )
     more = f" ({type(error).__name__}: {error})" if error is not None else ""
     return UnsupportedError(f"{name}: not available for arrays of {library.name}: its rule needs NumPy's{more}")
 
 
 READS_VALUES = (AttributeError, IndexError, NotImplementedError, TypeError)  # of a rule that needs NumPy's arrays
+
+
+def as_number(partial: Function) -> Function:
+    """A partial of numbers as a float, which any array takes beside itself; NumPy's numbers it may not."""
+    def number(*args: Value) -> Value:
+        p = partial(*args)
+        return float(p) if p.__class__ is np.float64 else p
+
+    return number
 
 
 def quiet(ufunc: np.ufunc) -> Function:
@@ -340,14 +410,15 @@ class Names:
                 own = library._copy(written)
             if (name in numpy_names.CREATION or name in _SHAPES) and not prefix:
                 own = library.rebind(written)
-        elif written is not None and (library.name != "jax" or name in numpy_names.CREATION or name in _SORTS):
+        elif written is not None and (library.name != "jax" or name in numpy_names.CREATION or name in _OTHERWISE):
             own = library._copy(written)
         else:
             own = getattr(self._native, name, None)
             own = getattr(self._native, numpy_names.STANDARD.get(name, name), None) if own is None else own
         if own is None:
             own = refusal(f"{self._module.__name__.replace('numpy', 'np', 1)}.{name}", library)
-        return unless_variable(original, own) if library.checked or name in ("logical_and", "logical_or") else own
+        takes_variables = library.checked is None or name in ("logical_and", "logical_or")
+        return unless_variable(original, own) if takes_variables else own
 
 
 def unless_variable(original: Function, own: Function) -> Function:
@@ -355,7 +426,7 @@ def unless_variable(original: Function, own: Function) -> Function:
     creates = original.__name__ in numpy_names.CREATION
 
     def call(*args: Value, **options: Any) -> Value:
-        numbers = not creates
+        numbers, on_host = not creates, False
         for x in args:
             kind = x.__class__
             if issubclass(kind, Carrier):
@@ -363,10 +434,13 @@ def unless_variable(original: Function, own: Function) -> Function:
             if kind is not float and kind is not int and kind is not bool:
                 numbers = False
             if kind is list or kind is tuple:
-                if any(isinstance(y, Carrier) for y in x) or (
-                    x is args[0] and not creates and all(isinstance(y, int) for y in x)  # a shape
-                ):
+                is_shape = x is args[0] and not creates and all(isinstance(y, int) for y in x)
+                if is_shape or any(isinstance(y, Carrier) for y in x):
                     return original(*args, **options)
+                on_host = on_host or any(y.__class__ is np.ndarray for y in x)
+            on_host = on_host or kind is np.ndarray
+        if on_host and not creates and not any(map(is_of_library, args)):
+            return original(*args, **options)  # positions of elements, and data of the user on the host
         if numbers and args:
             found = original(*args, **options)
             return found.item() if isinstance(found, np.generic) else found
@@ -395,7 +469,7 @@ class Guarded:
         found = getattr(self._native, name, None)
         if name in ("linalg", "fft"):
             found = Guarded(self._library, found)
-        if found is None:
+        if found is None and name != "newaxis":
             raise UnsupportedError(f"{name}: not available for arrays of {self._library.name}")
         setattr(self, name, found)
         return found
@@ -407,6 +481,16 @@ def refusal(name: str, library: Library) -> Function:
         raise UnsupportedError(f"{name}: not available for arrays of {library.name}")
 
     return refuse
+
+
+class SpecialNames:
+    """scipy.special as a library has it."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def __getattr__(self, name: str) -> Function:
+        return self._library.special(name)
 
 
 class Math:
@@ -459,8 +543,8 @@ INSTEAD: dict[Any, Any] = {  # functions that look at values, and those that do 
     number.scale: numpy_names.multiply_masking, cotangents.scale: numpy_names.multiply_masking,
     number.route: numpy_names.multiply_routing,
     cotangents.all_finite: numpy_names.all_finite, reductions.freedom: numpy_names.freedom,
-    complex_pair.is_complex: numpy_names.no, vectorised.mend: numpy_names.leave,
-    factors.factorise: numpy_names.no_factor,
+    complex_pair.is_complex: numpy_names.no, close_values.has_close: numpy_names.no, vectorised.mend: numpy_names.leave,
+    factors.factorise: numpy_names.no_factor, linear_systems.in_c_order: numpy_names.leave,
     factors.known_factor: numpy_names.no_factor, cotangents.in_range: numpy_names.out_of_range,
     triangular_factors.solve_regular: numpy_names.solve_triangle,
     triangular_factors._solve_one: numpy_names.solve_one_triangle,

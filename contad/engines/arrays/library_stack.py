@@ -19,31 +19,36 @@ from contad.variables.number import Carrier, peek
 from contad.variables.open_types import AdjointVector, ArrayValue, CellIndex, Function, Nested, Options, Rule, Value
 from contad.variables.stack import ChainStack, Footprint, Row
 
-Pull = Callable[[Value], Iterable[Value]]  # the cotangent of a result -> those of the operands that are variables
-Operand = tuple[int, tuple[int, ...], Any]  # the cell, the shape and the dtype
+Pull = Callable[[Any], Iterable[Value]]  # the cotangent of a result -> those of the operands that are variables
+Places = Sequence[tuple[tuple[int, ...], Any]] | None  # shape and dtype of each operand; None: those of the result
+Record = tuple[str, Library, Sequence[int], Places, Pull]  # a continuation: what its name says, and the operands' cells
 
 
 _FIRST = 2.0**52  # the position of the first element that moves; smaller numbers are constants beside it
 
 
 class LibraryStack(ChainStack):
-    """A list of closures and a list of adjoints, which are arrays."""
+    """A list of continuations and a list of adjoints, which are arrays."""
 
-    __slots__ = ("chain", "once")
+    __slots__ = ("chain", "once", "owned")
     engine = "arrays"
     has_arrays = True
     takes_any = True  # arrays of any library
 
     def __init__(self, level: int | None = None) -> None:
         super().__init__(level)
-        self.chain: list[Any] = []
+        self.chain: list[Record | None] = []  # None: an independent variable has nothing to pass on
         self.push = self.chain.append
         self.once = False  # whether nobody sweeps again, so that a continuation is dropped when it has run
+        self.owned: set[int] = set()  # cells whose adjoint is a sum that the sweep has made
 
     # ---- variables ---------------------------------------------------------------------------------------------------
     def array_variable(self, value: Value) -> LibraryVar:
         x = self._result(value, library_of(peek(value)))
-        self.push(_input_chain)
+        x._first_cell = x._cell
+        if self.watch is not None:
+            self.watch.look_at_record("input", value, None)
+        self.push(None)
         return x
 
     variable = float_variable = array_variable  # type: ignore[assignment]
@@ -55,6 +60,7 @@ class LibraryStack(ChainStack):
         make: Any = LibraryVar  # which overrides what its base leaves to the two kinds
         z: LibraryVar = make()
         z._owner, z._value, z._library = self, value, library
+        z._shape = value.shape if library.kind is not float else ()
         z._cell = k = self.top
         self.top = k + 1
         return z
@@ -83,70 +89,63 @@ class LibraryStack(ChainStack):
     # ---- operations --------------------------------------------------------------------------------------------------
     def record(self, name: str, value: Value, library: Library, xs: Sequence[LibraryVar], pull: Pull) -> LibraryVar:
         """The result of an operation on variables `xs`, whose continuation calls `pull`."""
-        return self._push(name, value, library, [x.operand() for x in xs], pull)
-
-    def _push(
-        self, name: str, value: Value, library: Library, operands: Sequence[Operand], pull: Pull
-    ) -> LibraryVar:
         if value.__class__ is not library.kind and not library.is_numpy and not isinstance(peek(value), library.kind):
             if library.name != "sparse":
                 raise refuse_rule(name, library)
             value = library.adopt(value)  # a number, or an array without zeros
-        z = self._result(value, library if getattr(value, "dtype", None) == library.dtype else library_of(peek(value)))
-        k = z._cell
-
-        def chain(adj: list[Any]) -> None:
-            d = adj[k]
-            if d is not None:  # otherwise the result does not depend on z
-                adj[k] = None
-                accumulate(name, library, adj, operands, pull, d)
-
-        chain.__name__ = f"{name}_chain"
-        self.push(chain)
+        if library.kind is float and not isinstance(value, Carrier):
+            value = float(value)
+        dtype = getattr(value, "dtype", None)
+        z = self._result(value, library if dtype is library.dtype else library_of(peek(value)))
+        shape, own = z._shape, z._library
+        cells, places = [], None
+        for x in xs:
+            cells.append(x._cell)
+            if x._shape != shape or x._library is not own:
+                places = [x.place() for x in xs]
+        if self.watch is not None:
+            pull = self.watch.look_at_record(name, z._value, pull)
+        self.push((name, library, cells, places, pull))
         return z
 
     def apply_elementwise(self, rule: Rule, args: Sequence[Value]) -> Value:
         if self.ended is not None or not self.is_here():
             self.check_usable(rule.name)
-        values, mine, operands, plain = [], [], [], True
+        values, xs, mine, plain, numbers = [], [], 0, True, False
         library: Any = None
-        for k, x in enumerate(args):
+        bit = 1
+        for x in args:
+            v = x
             if x.__class__ is LibraryVar and x._owner is self:
                 if x._move_of_view is not None:
                     x._sync_parts()
-                v = x._value
-                mine.append(k)
-                operands.append(x.operand())
+                mine |= bit
+                xs.append(x)
                 if library is None or library.kind is float:
                     library = x._library
+                v = x._value
                 if v.__class__ is LibraryVar:
                     plain = False
-            else:
-                v = x
-                if isinstance(v, Carrier):
-                    plain = False
+            elif x.__class__ is float or x.__class__ is int:
+                numbers = True
+            elif isinstance(x, float):  # of NumPy, which some libraries do not take
+                numbers, found = True, self._library_for(args)
+                v = x if found.is_numpy or found.name == "jax" else float(x)
+            elif isinstance(x, Carrier):
+                plain = False
             values.append(v)
+            bit += bit
         if library.kind is float:
             library = self._library_for(args)
-        form = (library.plain if plain else library).form(rule)
+        own = library.plain if plain and not (numbers and rule.operator in (None, "pow")) else library
+        form = own.forms.get((rule, mine)) or own.form(rule, mine)
         try:
             z = form.value(*values) if plain else rule(*values)  # an operation of an outer level
         except READS_VALUES as error:
             if library.is_numpy:
                 raise
             raise refuse_rule(rule.name, library, error) from error
-        partials, reads_z, reads = form.work_for(tuple(mine))
-        kept = [v if read or not hasattr(v, "shape") else None for v, read in zip(values, reads, strict=True)]
-        kept_z = z if reads_z else None
-
-        def pull(d: Value) -> list[Value]:
-            own = library.form(rule).work_for(tuple(mine))[0] if d.__class__ is LibraryVar else partials
-            return [
-                d if literal == 1.0 else d * literal if literal is not None else product(d, partial(kept_z, *kept))
-                for product, partial, literal in own
-            ]
-
-        return self._push(rule.name, z, library, operands, pull)
+        return self.record(rule.name, z, library, xs, form.pull_from(z, values))
 
     apply = apply_elementwise
 
@@ -174,34 +173,27 @@ class LibraryStack(ChainStack):
                 yield vjp(kept_z, d, *kept, *more, **options)
 
         xs = [args[k] for k in mine]
-        return self._record_several(rule.name, z, library, xs, pull) if isinstance(z, tuple) else self.record(
-            rule.name, z, library, xs, pull
-        )
+        if isinstance(z, tuple):
+            return self.record_several(rule.name, z, xs, pull)
+        return self.record(rule.name, z, library, xs, pull)
 
-    def _record_several(
-        self, name: str, z: tuple[Value, ...], library: Library, xs: Sequence[LibraryVar], pull: Pull
-    ) -> Value:
-        """The results of a rule: the continuation of the first runs last, and takes the cotangents of all."""
-        first = self.top
-        cells = range(first, first + len(z))
-        operands = [x.operand() for x in xs]
+    def record_several(self, name: str, z: tuple[Value, ...], xs: Sequence[LibraryVar], pull: Pull) -> Value:
+        """The results of an operation: elements of a tuple, which has a cell of its own."""
+        library = self._library_for(xs)
+        cell = self.top
+        self.top += 1
         kept = z
 
-        def chain(adj: list[Any]) -> None:
-            if all(adj[k] is None for k in cells):
-                return
-            d = [np.zeros_like(v) if library.is_numpy else library.np.zeros_like(v) for v in kept]
-            for n, k in enumerate(cells):
-                if adj[k] is not None:
-                    d[n], adj[k] = adj[k], None
-            d_all = type(kept)(*d) if hasattr(kept, "_fields") else tuple(d)
-            accumulate(name, library, adj, operands, pull, d_all)
+        def pull_all(d: CotangentParts) -> Iterable[Value]:
+            zeros = np.zeros_like if library.is_numpy else library.np.zeros_like
+            d_all = [d.parts[n] if n in d.parts else zeros(v) for n, v in enumerate(kept)]
+            return pull(type(kept)(*d_all) if hasattr(kept, "_fields") else tuple(d_all))
 
-        chain.__name__ = f"{name}_chain"
+        self.push((name, library, [x._cell for x in xs], [x.place() for x in xs], pull_all))
         found = []
         for n, v in enumerate(z):
             found.append(self._result(v, library_of(peek(v))))
-            self.push(_input_chain if n else chain)
+            self.push((name, library, [cell], None, lambda d, n=n: (CotangentParts({n: d}),)))
         return type(z)(*found) if hasattr(z, "_fields") else tuple(found)
 
     # ---- movements ---------------------------------------------------------------------------------------------------
@@ -262,14 +254,15 @@ class LibraryStack(ChainStack):
         moved = move({key: number(x) for key, x in sources.items()})
         library = self._library_for([x for x in parts if isinstance(x, LibraryVar)])
         arrays: list[Any] = [x if isinstance(x, Carrier) else as_operand(library, x) for x in parts]
-        flat = [np.reshape(x, (-1,)) for x in arrays]
+        flat = [library.np.reshape(x, (-1,)) for x in arrays]
         positions = np.asarray(moved) - _FIRST
         new = ~((positions >= 0.0) & (positions < np.inf))  # zeros and other constants between the elements
         if np.any(new):
             like = library.np.asarray(np.asarray(moved)[new], dtype=library.dtype)
             flat.insert(0, like)
-            positions = positions + len(like)
-            positions[new] = np.arange(len(like))
+            count = np.count_nonzero(new)
+            positions = positions + count
+            positions[new] = np.arange(count)
         joined = self.join(np.concatenate, flat, 0)
         found = joined.take(positions.astype(np.intp).reshape(-1))
         return found if positions.ndim == 1 else found.reshape(positions.shape)
@@ -290,12 +283,36 @@ class LibraryStack(ChainStack):
         adj: list[Any] = [None] * (top + 1)
         for cell, seed in seeds:
             adj[cell] = seed if adj[cell] is None else adj[cell] + seed
-        chain = self.chain
-        once = self.once
-        for k in range(top - 1, -1, -1):  # cell k + 1 was issued with chain[k]
-            chain[k](adj)
-            if once:
-                chain[k] = _input_chain  # nobody else reads what it holds
+        chain, once = self.chain, self.once
+        self.owned = owned = set()
+        record: Any = None
+        try:
+            for k in range(top, 0, -1):  # cell k was issued with chain[k - 1]
+                record, d = chain[k - 1], adj[k]
+                if once:
+                    chain[k - 1] = None  # nobody else reads what it holds
+                if record is None or d is None:  # an argument, or the result does not depend on it
+                    continue
+                adj[k] = None
+                _, library, cells, places, pull = record
+                for n, pulled in enumerate(pull(d)):
+                    t = pulled if places is None else settle(library, pulled, *places[n])
+                    i = cells[n]
+                    x_bar = adj[i]
+                    if x_bar is None:
+                        adj[i] = t
+                    elif t.__class__ is LibraryVar:
+                        adj[i] = t + x_bar  # some libraries refuse a variable behind their arrays
+                    elif i in owned:
+                        x_bar += t  # in place where arrays can be written
+                        adj[i] = x_bar
+                    else:
+                        adj[i] = x_bar + t
+                        owned.add(i)
+        except READS_VALUES as error:
+            if record is None or record[1].is_numpy:
+                raise
+            raise refuse_rule(record[0], record[1], error) from error
         return adj
 
     def pull(self, made: Sequence[Any], seeds: Sequence[tuple[CellIndex, Value]]) -> list[Nested]:
@@ -303,16 +320,18 @@ class LibraryStack(ChainStack):
         return super().pull(made, seeds)
 
     def cotangent(self, x: Value) -> Value:
-        d = self.adjoints[x._cell] if x._cell < len(self.adjoints) else None
-        return x.as_gradient(d)
+        cell = x._first_cell or x._cell
+        d = self.adjoints[cell] if cell < len(self.adjoints) else None
+        return x.as_gradient(d, cell in self.owned)
 
     def adjoint_of(self, index: int) -> Value:
         d = self.adjoints[index] if index < len(self.adjoints) else None
         return 0.0 if d is None else d
 
     def rows(self) -> Iterator[Row]:
-        for k, chain in enumerate(self.chain):
-            yield Row(k + 1, chain.__name__.removesuffix("_chain"), (), (), 0.0)
+        for k, record in enumerate(self.chain):
+            name, cells = ("input", ()) if record is None else (record[0], tuple(record[2]))
+            yield Row(k + 1, name, cells, (), "")
 
     def footprints(self) -> Iterator[Footprint]:
         for _ in self.chain:
@@ -332,18 +351,16 @@ def evaluate(name: str, library: Library, value: Function, args: Sequence[Value]
         raise refuse_rule(name, library, error) from error
 
 
-def accumulate(
-    name: str, library: Library, adj: list[Any], operands: Sequence[Operand], pull: Pull, d: Value
-) -> None:
-    """Add the cotangents of the operands to their adjoints."""
-    try:
-        for (i, shape, dtype), t in zip(operands, pull(d), strict=True):
-            x_bar = settle(library, t, shape, dtype)
-            adj[i] = x_bar if adj[i] is None else adj[i] + x_bar
-    except READS_VALUES as error:
-        if library.is_numpy:
-            raise
-        raise refuse_rule(name, library, error) from error
+class CotangentParts:
+    """The cotangent of a tuple of results: those of some of them, by position."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: dict[int, Value]) -> None:
+        self.parts = parts
+
+    def __add__(self, other: "CotangentParts") -> "CotangentParts":
+        return CotangentParts(self.parts | other.parts)
 
 
 class Shaped:
@@ -362,10 +379,6 @@ class Shaped:
         return x
 
 
-def _input_chain(adj: list[Any]) -> None:
-    """An independent variable has nothing to pass on."""
-
-
 def settle(library: Library, t: Value, shape: tuple[int, ...], dtype: Any) -> Value:
     """A cotangent in the shape and the dtype of its operand."""
     if library.is_sparse and not isinstance(t, Carrier):
@@ -373,7 +386,7 @@ def settle(library: Library, t: Value, shape: tuple[int, ...], dtype: Any) -> Va
     if t.shape != shape:
         t = library.fold(t, shape)
     if dtype is not None and t.dtype != dtype:
-        t = library.cast(t, dtype)
+        t = library.cast(t, dtype) if not isinstance(t, Carrier) else t.astype(dtype)  # type: ignore[union-attr]
     return t
 
 

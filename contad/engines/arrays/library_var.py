@@ -2,14 +2,17 @@
 
 import inspect
 import math
+import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from contad.engines.arrays.libraries import Library
-from contad.engines.arrays.movements import CLEARING, EMBEDDING, INDEXING, MOVEMENTS, Movement
-from contad.errors import UnsupportedError
+from contad.engines.arrays.libraries import READS_VALUES, Library, refuse_rule
+from contad.engines.arrays.movements import CLEARING, COPIES, EMBEDDING, INDEXING, MOVEMENTS, Movement
+from contad.engines.arrays.torch_functions import METHODS, apply_to_variables, find
+from contad.errors import ContadError, UnsupportedError
 from contad.protocols.array_protocols import array_ufunc, install_arrays
 from contad.protocols.number_protocols import CONSTANTS
 from contad.rules.array_rule import _by_ufunc as _array_rules
@@ -24,10 +27,12 @@ from contad.variables.trees import is_of_library
 class LibraryVar(Array):
     """An array of any library, without axes too, and its cell in the list of adjoints."""
 
-    __slots__ = ("_cell", "_library")
+    __slots__ = ("_cell", "_library", "_shape")
     kind = "array variable"
     _cell: int
     _library: Library
+    _shape: tuple[int, ...]
+    _first_cell = 0  # of an argument, which f may write to
     _move_of_view: Any = None  # of a view: the movement, its arguments and its options
 
     # ---- the parts ---------------------------------------------------------------------------------------------------
@@ -44,13 +49,15 @@ class LibraryVar(Array):
                 self._version += 1
         return self
 
-    def operand(self) -> tuple[int, tuple[int, ...], Any]:
-        """The cell, the shape and the dtype, for a continuation."""
-        value = self._value
-        return (self._cell, (), None) if value.__class__ is float else (self._cell, tuple(value.shape), value.dtype)
+    def place(self) -> tuple[tuple[int, ...], Any]:
+        """The shape and the dtype of its cotangents; no dtype for a number."""
+        return self.shape, None if self._library.kind is float else self._library.dtype
 
-    def as_gradient(self, d: Value) -> Value:
-        """A cotangent of this variable in its type, dtype and shape; zeros for None."""
+    def as_gradient(self, d: Value, is_owned: bool = False) -> Value:
+        """A cotangent of this variable in its type, dtype and shape; zeros for None.
+
+        It is a copy, unless it is an array of its own that nobody else can see.
+        """
         value, library = self._value, self._library
         if value.__class__ is float:
             return 0.0 if d is None else d if isinstance(d, Carrier) else float(d)
@@ -65,7 +72,9 @@ class LibraryVar(Array):
             return np.array(d, library.dtype)
         if d.__class__ is not library.kind and not library.name.startswith("jax"):
             d = library.adopt(d)
-        return library.cast(d, library.dtype) if d.dtype != library.dtype else d
+        if d.dtype != library.dtype:
+            return library.cast(d, library.dtype)
+        return d if is_owned or not library.is_writable() else library.copy(d)
 
     def as_seed(self, z_bar: Value) -> Value:
         """A cotangent of this result, from a number or an array."""
@@ -100,7 +109,7 @@ class LibraryVar(Array):
     @property  # type: ignore[misc]
     def shape(self) -> tuple[int, ...]:
         """The length of every axis."""
-        return tuple(getattr(self._value, "shape", ()))  # writes keep it
+        return tuple(self._shape)  # writes keep it
 
     @property
     def ndim(self) -> int:
@@ -126,6 +135,8 @@ class LibraryVar(Array):
     def _view_by(self, movement: Movement, *args: Value, **options: Option) -> "LibraryVar":
         """A movement that NumPy performs as a view: it follows later writes to this array."""
         z: LibraryVar = self._owner.perform(movement, self, args, options)
+        if movement.function in COPIES or not self._library.shares(peek(z), peek(self)):
+            return z
         z._parent, z._move_of_view, z._seen = self, (movement, args, options), self._version
         return z
 
@@ -193,7 +204,7 @@ class LibraryVar(Array):
         owner = self._owner
         owner.check_usable("an assignment")
         library = self._library
-        if not library.is_writable():
+        if not library.is_writable() and not _is_asked_by_extra():
             raise UnsupportedError(
                 f"an assignment: arrays of {library.name} cannot be written to; "
                 "use x = array_api_extra.at(x, k).set(v), which differentiates",
@@ -237,6 +248,34 @@ class LibraryVar(Array):
         from contad.engines.arrays.standard_namespace import StandardNamespace
 
         return StandardNamespace.of(self._library)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """torch.exp(x), torch.sum(x, dim=0), and a tensor times a variable."""
+        return apply_to_variables(function.__name__, args, kwargs or {})
+
+    def __getattr__(self, name: str) -> Any:
+        """x.exp(), x.unsqueeze(0): methods of tensors."""
+        if name[0] != "_" and self._library.name == "torch":
+            if find(name) is not None:
+                return lambda *args, **options: apply_to_variables(name, (self, *args), options)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+    @property
+    def __jax_array__(self) -> Any:
+        """Functions of jax.numpy ask for an array, and are refused; operators of JAX's arrays leave it to variables."""
+        frame: Any = sys._getframe(1)
+        if frame.f_code.co_filename.endswith("array_methods.py"):
+            raise AttributeError("__jax_array__")
+        name = "a function"
+        while frame is not None and f"{os.sep}jax{os.sep}" in frame.f_code.co_filename:
+            name = name if frame.f_code.co_name.startswith("reraise") else frame.f_code.co_name
+            frame = frame.f_back
+        raise UnsupportedError(
+            f"jax: {name}: functions of jax.numpy take no variables; write NumPy's, as np.sum(x), or those of "
+            "xp = x.__array_namespace__(), which are JAX's on arrays",
+            level=self._owner,
+        )
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Value, **options: Option) -> Any:
         if method == "__call__" and not options:
@@ -288,7 +327,20 @@ class LibraryVar(Array):
         implementation = entry.implementation
         if entry.kind == "composite":
             implementation = library.rebind_body(inspect.unwrap(implementation))
-        return implementation(*args, **options)
+        try:
+            return implementation(*args, **options)
+        except READS_VALUES as error:
+            if library.is_numpy or isinstance(error, ContadError):
+                raise
+            raise refuse_rule(find_exported_name(function), library, error) from error
+
+
+def _is_asked_by_extra() -> bool:
+    """Whether array_api_extra.at writes, which does so to a copy."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("contad."):
+        frame = frame.f_back
+    return "array_api_extra" in frame.f_globals.get("__name__", "")
 
 
 def _plain_key(key: Key) -> Key:
@@ -342,17 +394,13 @@ def _implement(rule: ScalarRule) -> tuple[Function, Function | None]:
 
     def method(x: LibraryVar, *others: Value) -> Value:
         for y in others:
-            if y.__class__ is LibraryVar:
-                if y._owner is not x._owner:
-                    break
-            elif y.__class__ is not float and y.__class__ is not int:
-                break
-        else:
-            return x._owner.apply_elementwise(rule, (x, *others))
-        return _apply(rule, (x, *others))
+            kind = y.__class__
+            if kind is not float and kind is not int and (kind is not LibraryVar or y._owner is not x._owner):
+                return _apply(rule, (x, *others))
+        return x._owner.apply_elementwise(rule, (x, *others))
 
     def reflect(y: LibraryVar, x: Value) -> Value:
-        return _apply(rule, (x, y))
+        return y._owner.apply_elementwise(rule, (x, y)) if x.__class__ is float else _apply(rule, (x, y))
 
     return method, reflect if rule.arity == 2 else None
 
@@ -365,5 +413,22 @@ def _apply(rule: ScalarRule, args: tuple[Value, ...]) -> Value:
     return owner.apply_elementwise(rule, args)
 
 
+def _as_tensors_have_it(name: str) -> Function:
+    """A method that means on a variable of PyTorch what it means on a tensor."""
+    original: Any = getattr(LibraryVar, name, None)
+
+    def method(x: LibraryVar, *args: Value, **options: Option) -> Value:
+        if x._library.name == "torch":
+            return apply_to_variables(name, (x, *args), options)
+        if original is None:
+            raise AttributeError(f"{type(x).__name__!r} object has no attribute {name!r}", name=name, obj=x)
+        return original(x, *args, **options)
+
+    method.__name__ = name
+    return method
+
+
+for _name in METHODS:
+    setattr(LibraryVar, _name, _as_tensors_have_it(_name))
 LibraryVar.implement = staticmethod(_implement)  # type: ignore[attr-defined]
 install_arrays(LibraryVar, _implement)

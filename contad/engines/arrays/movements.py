@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.engines.arrays.numpy_names import add_to_zeros, copy
+from contad.engines.arrays.numpy_names import add_to_zeros, clear_at
 from contad.ops.cotangents import fold
 from contad.variables.number import Carrier
 from contad.variables.open_types import ArrayValue, Function, Key, Option, Value
@@ -44,9 +44,7 @@ def clear(a: Value, key: Key) -> ArrayValue:
     """A copy of a with zeros at an index."""
     if isinstance(a, Carrier):
         return a._owner.perform(CLEARING, a, (key,), {})
-    z = copy(a)
-    z[key] = 0.0
-    return z
+    return clear_at(a, key)
 
 
 INDEXING = Movement(get, put_in_zeros)
@@ -134,6 +132,7 @@ TRANSPOSES: dict[Any, Function] = {
     np.roll: _roll_back, np.tile: _tile_back, np.repeat: _repeat_back, np.tril: _tril_back, np.triu: _triu_back,
     np.take_along_axis: _put_along_axis,
 }  # fmt: skip
+COPIES = frozenset((np.roll, np.tile, np.repeat, np.tril, np.triu, np.take_along_axis))  # the others give views
 MOVEMENTS = {function: Movement(function, transpose) for function, transpose in TRANSPOSES.items()}
 
 

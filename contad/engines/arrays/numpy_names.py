@@ -6,6 +6,7 @@ the copies that `contad.engines.arrays.libraries` makes. What is not here has th
 
 import builtins
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -266,40 +267,14 @@ def _fmin(x: Value, y: Value) -> ArrayValue:
     return xp.where(xp.isnan(x), y, xp.where(xp.isnan(y), x, xp.minimum(x, y)))
 
 
-def _add(x: Value, y: Value) -> ArrayValue:
-    return x + y
-
-
-def _subtract(x: Value, y: Value) -> ArrayValue:
-    return x - y
-
-
-def _multiply(x: Value, y: Value) -> ArrayValue:
-    return x * y
-
-
-def _divide(x: Value, y: Value) -> ArrayValue:
-    return x / y
-
-
-def _true_divide(x: Value, y: Value) -> ArrayValue:
-    return x / y
+_add, _subtract, _multiply, _divide, _true_divide = (
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.truediv
+)  # fmt: skip
+_floor_divide, _remainder, _negative = operator.floordiv, operator.mod, operator.neg
 
 
 def _power(x: Value, y: Value) -> ArrayValue:
     return xp.pow(*as_two(x, y))
-
-
-def _floor_divide(x: Value, y: Value) -> ArrayValue:
-    return x // y
-
-
-def _remainder(x: Value, y: Value) -> ArrayValue:
-    return x % y
-
-
-def _negative(x: Value) -> ArrayValue:
-    return -x
 
 
 def _arctan2(x: Value, y: Value) -> ArrayValue:
@@ -312,6 +287,10 @@ def _hypot(x: Value, y: Value) -> ArrayValue:
 
 def _copysign(x: Value, y: Value) -> ArrayValue:
     return xp.copysign(*as_two(x, y))
+
+
+def _heaviside(x: Value, y: Value) -> ArrayValue:
+    return xp.heaviside(*as_two(x, y))
 
 
 def _logaddexp(x: Value, y: Value) -> ArrayValue:
@@ -440,13 +419,23 @@ def _cumprod(a: ArrayValue, axis: Option = None) -> ArrayValue:
 # ---- what is done instead of looking at values -----------------------------------------------------------------------
 def multiply_masking(d: Value, p: Value) -> Value:
     """d p, in which a zero d masks a partial that is not finite; no value is read."""
+    if p.__class__ is library.kind and d.__class__ is library.kind:
+        return multiply_into(mask_dead(p, d, 0.0), d)
     if isinstance(p, (float, int)):
         return d * p if math.isfinite(p) else np.where(d == 0.0, 0.0, d * p)
     if isinstance(d, Carrier) or isinstance(p, Carrier):
         return np.multiply(d, np.where((d == 0.0) & ~np.isfinite(p), 0.0, p))
-    if library.name == "torch":
-        return (d * p).masked_fill_(d == 0.0, 0.0)  # a third array would cost more than both
     return np.where(d == 0.0, 0.0, d * p)
+
+
+def multiply_into(t: Value, d: Value) -> Value:
+    """t d, where nobody else holds t."""
+    return t * d
+
+
+def mask_dead(p: Value, d: Value, zero: float) -> Value:
+    """p, with zeros where d is zero."""
+    return np.where(d == zero, zero, p)
 
 
 def multiply_routing(d: Value, p: Value) -> Value:
@@ -554,6 +543,15 @@ def add_to_zeros(z_bar: ArrayValue, shape: tuple[int, ...], key: Key) -> ArrayVa
     return xp.reshape(sums, shape)
 
 
+def clear_at(a: Any, key: Key) -> ArrayValue:
+    """A copy of an array with zeros at an index."""
+    if library.name == "jax":
+        return a.at[key].set(0.0)
+    z = copy(a)
+    z[key] = 0.0
+    return z
+
+
 def copy(a: ArrayValue) -> ArrayValue:
     """A copy of an array."""
     return np.array(a) if library.is_numpy else a.copy() if library.dispatches else xp.asarray(a, copy=True)
@@ -573,12 +571,18 @@ def _einsum(subscripts: str, *operands: ArrayValue, optimize: Option = None) -> 
     return xp.einsum(subscripts, *operands)
 
 
+def symmetric(a: ArrayValue, upper: bool) -> ArrayValue:
+    """The symmetric matrix of one triangle, which NumPy reads; some libraries read both."""
+    half = np.triu(a, 1) if upper else np.tril(a, -1)
+    return (np.triu(a) if upper else np.tril(a)) + np.swapaxes(half, -1, -2)
+
+
 def _linalg_eigh(a: ArrayValue, UPLO: str = "L") -> Any:
-    return xp.linalg.eigh(a)
+    return xp.linalg.eigh(symmetric(a, UPLO == "U"))
 
 
 def _linalg_cholesky(a: ArrayValue, *, upper: bool = False) -> ArrayValue:
-    return xp.linalg.cholesky(a, upper=upper)
+    return xp.linalg.cholesky(symmetric(a, upper), upper=upper)
 
 
 # ---- linear algebra --------------------------------------------------------------------------------------------------

@@ -34,10 +34,17 @@ class StandardNamespace:
             found = cls._known[id(library)] = cls(library)
         return found
 
+    @property
+    def __name__(self) -> str:
+        """A name of its own: extensions of the standard take their general way."""
+        return f"contad.{self._library.name}"
+
     def __repr__(self) -> str:
         return f"<the array API standard for {self._library.name}, on variables>"
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__array_namespace_info__":
+            return getattr(self._native, name)
         if name.startswith("_"):
             raise AttributeError(name)
         if name in ("linalg", "fft"):

@@ -59,8 +59,12 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         if any(not isinstance(x, (DeviceArray, numbers.Number)) for x in inputs):
             return NotImplemented  # an array of the host beside one of the device
+        out = options.pop("out", None)
         with np.errstate(all="ignore"):
-            return close_all(getattr(ufunc, method)(*map(open_all, inputs), **options))
+            found = close_all(getattr(ufunc, method)(*map(open_all, inputs), **options))
+        if out is not None:
+            out[0][...] = found
+        return found if out is None else out[0]
 
     def __array_function__(self, function, types, args, options):
         options.pop("like", None)

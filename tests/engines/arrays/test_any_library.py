@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import contad
-from contad.engines.arrays import library_stack
+import contad.stan
+from contad.engines.arrays import libraries
 from contad.errors import UnsupportedError
 from tests.engines.arrays.fake_device import COUNTS, DeviceArray
 from tests.engines.arrays.installed_libraries import library
@@ -181,11 +182,12 @@ def test_rules_of_users():
 # ---- memory ----------------------------------------------------------------------------------------------------------
 def test_a_value_is_dropped_when_its_last_reader_has_run(monkeypatch):
     alive, counts = [], []
-    accumulate = library_stack.accumulate
+    pull = libraries.LibraryForm.pull
 
     def count(*args):
-        accumulate(*args)
+        found = pull(*args)
         counts.append(sum(r() is not None for r in alive))
+        return found
 
     def f(x):
         z = x
@@ -194,7 +196,7 @@ def test_a_value_is_dropped_when_its_last_reader_has_run(monkeypatch):
             alive.append(weakref.ref(z._value))
         return np.sum(z)
 
-    monkeypatch.setattr(library_stack, "accumulate", count)
+    monkeypatch.setattr(libraries.LibraryForm, "pull", count)
     contad.grad(f)(DeviceArray(POINT))
     assert counts[0] >= 6  # all values, before the sweep
     assert counts[-1] == 0
@@ -230,4 +232,4 @@ def test_an_unknown_function_is_refused_by_name():
     with pytest.raises(UnsupportedError, match=r"np\.fft\.fft|transform"):
         contad.grad(lambda x: np.sum(np.abs(np.fft.fft(x))))(library("torch")[0](POINT))
     with pytest.raises(UnsupportedError, match="number by number"):
-        contad.grad(lambda x: np.sum(contad.fma(x, x, x)))(library("torch")[0](POINT))
+        contad.grad(lambda x: np.sum(contad.stan.fma(x, x, x)))(library("torch")[0](POINT))
