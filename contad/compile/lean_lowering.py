@@ -1,8 +1,9 @@
 """Numba's lowering to LLVM IR for generated code, with less IR and the same instructions after optimisation.
 
-For each access to an element, Numba writes the whole array structure to the stack and reads it back. It clears each
-number that is dead, divides by the steps of ranges, and looks up the implementation of each operator four times.
-Generated code is nearly all loops over ranges, accesses to elements, and operators of numbers.
+For each access to an element, Numba writes the whole array structure to the stack and reads it back, and it extracts
+all fields of an array to count a reference. It clears each number that is dead, divides by the steps of ranges, and
+looks up the implementation of each operator four times. Generated code is nearly all loops over ranges, accesses to
+elements, and operators of numbers.
 
 LLVM also learns the range of the integers in a constant array. From it LLVM derives that indices are not negative and
 that small arrays fit on the stack, and it removes the code for other cases.
@@ -44,19 +45,36 @@ class LeanLower(Lower):
         self._counted: dict[Any, bool] = {}  # whether values of a type are reference-counted
 
     def delvar(self, name: str) -> None:
-        """End the life of a name: without reference counts there is nothing to do."""
-        if self._is_counted(self.typeof(name)):
+        """End the life of a name: without reference counts there is nothing to do.
+
+        Of an array in memory, only the pointer to its count is read and cleared.
+        """
+        kind = self.typeof(name)
+        if type(kind) is types.Array and name not in self._blk_local_varmap:
+            self._singly_assigned_vars.discard(name)
+            self._alloca_var(name, kind)
+            described = make_array(kind)(self.context, self.builder, ref=self.getvar(name))
+            held = described._get_ptr_by_name("meminfo")
+            super().decref(types.MemInfoPointer(kind.dtype), self.builder.load(held))
+            self.builder.store(Constant(held.type.pointee, None), held)
+        elif self._is_counted(kind):
             super().delvar(name)
 
     def incref(self, typ: Any, val: Any) -> None:
         """Increment a reference count, if the type has one."""
         if self._is_counted(typ):
-            super().incref(typ, val)
+            super().incref(*self._find_count(typ, val))
 
     def decref(self, typ: Any, val: Any) -> None:
         """Decrement it."""
         if self._is_counted(typ):
-            super().decref(typ, val)
+            super().decref(*self._find_count(typ, val))
+
+    def _find_count(self, kind: Any, value: Any) -> tuple[Any, Any]:
+        """Of an array, the pointer to its count. Numba extracts all fields, to look for counts in them."""
+        if type(kind) is not types.Array:
+            return kind, value
+        return types.MemInfoPointer(kind.dtype), self.builder.extract_value(value, 0)
 
     def _is_counted(self, kind: Any) -> bool:
         found = self._counted.get(kind)
