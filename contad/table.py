@@ -1,5 +1,9 @@
-"""The tables of functions: `python -m contad.table`, from the registries; `--stan` compares them with Stan by name."""
+"""The tables of functions: `python -m contad.table`, from the registries; `--stan` compares them with Stan by name.
 
+`--jax`, `--autograd`, `--scipy` and `--torch` call that library's functions on variables; it must be installed.
+"""
+
+import functools
 import inspect
 import re
 import sys
@@ -8,6 +12,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from contad.counts.judgement import Judgement
+from contad.counts.library_names import COUNTED
 from contad.engines import engine_names
 from contad.errors import ContadError, UnsupportedError
 from contad.protocols.number_protocols import CONSTANTS
@@ -221,6 +227,23 @@ def _stan_row(row: parity.StanName) -> list[str]:
     return [_code(row.name), row.status, _code(row.how), _text("; ".join(filter(None, notes)))]
 
 
+# ---- other libraries -------------------------------------------------------------------------------------------------
+COUNT_HEADER = ("name", "status", "call", "remark")
+
+
+def library_table(library: str) -> str:
+    """How contad fares with each function of another library, as Markdown."""
+    found = list(COUNTED[library]())
+    totals = Counter(each.status for each in found)
+    numbers = ", ".join(f"{count} {status}" for status, count in totals.most_common())
+    rows = _table(COUNT_HEADER, map(_count_row, found))
+    return f"# Functions of {library}\n\n{len(found)} names: {numbers}.\n\n{rows}"
+
+
+def _count_row(found: Judgement) -> list[str]:
+    return [_code(found.name), found.status, _code(found.expression), _text(found.remark)]
+
+
 # ---- cells -----------------------------------------------------------------------------------------------------------
 def _first(lines: Iterable[str], start: str) -> str:
     return next((line.strip() for line in lines if line.strip().startswith(start)), "")
@@ -243,7 +266,8 @@ def _codes(names: Iterable[str]) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] not in ([], ["--stan"]):
-        print("usage: python -m contad.table [--stan]", file=sys.stderr)
+    choices = {"--stan": stan_table} | {f"--{name}": functools.partial(library_table, name) for name in COUNTED}
+    if len(sys.argv) > 2 or not {*sys.argv[1:]} <= choices.keys():
+        print(f"usage: python -m contad.table [{' | '.join(choices)}]", file=sys.stderr)
         sys.exit(2)
-    print(stan_table() if sys.argv[1:] else function_table(), end="")
+    print(choices[sys.argv[1]]() if sys.argv[1:] else function_table(), end="")

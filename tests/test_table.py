@@ -70,7 +70,7 @@ def test_an_argument_is_answered_with_the_usage(arguments):
     command = [sys.executable, "-m", "contad.table", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "usage: python -m contad.table [--stan]\n"
+    assert done.stderr == "usage: python -m contad.table [--stan | --jax | --autograd | --scipy | --torch]\n"
 
 
 # ---- functions of arrays: what the columns say is held against what happens ------------------------------------------
