@@ -58,9 +58,11 @@ signal.convolve2d(a, b); signal.correlate(v, q); signal.correlate2d(a, b); signa
 nperseg=4); signal.welch(v, nperseg=4); signal.stft(v, nperseg=4); signal.istft(d, nperseg=4);
 sparse.linalg.bicgstab(s, q, rtol=1e-13); sparse.linalg.cg(s, q, rtol=1e-13); sparse.linalg.gmres(s, q, rtol=1e-13);
 special.bernoulli(k); special.betainc(u, y, v); special.comb(u, v); special.expn(2, v); special.fresnel(v);
-special.gammasgn(v); special.hyp1f1(v, y, w); special.hyp2f1(v, w, y, z);  special.logsumexp(v);
+special.gammasgn(v); special.hyp1f1(v, y, w); special.hyp2f1(v, w, y, z);
+special.logsumexp(v);
 special.multigammaln(u, 2); special.perm(u, v); special.poch(u, v); special.polygamma(2, u); special.softmax(v);
-special.sph_harm_y(2, 1, x, y); special.log_softmax(v); special.lambertw(v).real; special.zeta(u, v); special.factorial(k);
+special.sph_harm_y(2, 1, x, y); special.log_softmax(v); special.lambertw(v).real; special.zeta(u, v);
+special.factorial(k);
 stats.dirichlet.logpdf(v / np.sum(v), u); stats.dirichlet.pdf(v / np.sum(v), u); stats.dirichlet.entropy(u);
 stats.multinomial.logpmf([1, 0, 2, 1], 4, v / np.sum(v)); stats.multinomial.pmf([1, 0, 2, 1], 4, v / np.sum(v));
 stats.multivariate_normal.cdf(q[:2], r[:2], s[:2, :2]); stats.multivariate_normal.entropy(q, s);
