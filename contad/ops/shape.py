@@ -66,7 +66,7 @@ moves(np.where, 1, 2)
 def refuse_given(function: Function, **options: Option) -> None:
     """Refuse, by name, every option that is not None or NumPy's mark for "not given"."""
     for name, x in options.items():
-        if x is not None and x is not NO_VALUE:
+        if x is not None and x is not NO_VALUE and (name != "dtype" or np.dtype(x) != np.float64):
             raise UnsupportedError(f"{find_exported_name(function)}: {name}= is not supported on variables, got {x!r}")
 
 
