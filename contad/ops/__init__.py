@@ -15,6 +15,7 @@ from contad.ops import (  # noqa: F401  (they register functions of NumPy and Sc
     determinants,
     einsum,
     fourier_transforms,
+    histograms,
     kinks,
     linear_systems,
     matrix_functions,
@@ -49,6 +50,7 @@ from contad.ops import (  # noqa: F401  (they register functions of NumPy and Sc
     toeplitz_systems,
     tridiagonal_spectra,
     truncated_spectra,
+    unique_elements,
     written_functions,
 )
 from contad.ops.accumulations import linear_recurrence

@@ -258,7 +258,7 @@ def squares_where(a, mask, axis, keepdims, mean=None):
 
 
 def var_where(a, *, axis=None, ddof=0, keepdims=False, where=True, mean=None, correction=None):
-    """The variance with the further options of np.var: a mask, means that are known, and the standard's name of ddof."""
+    """The variance with the further options of np.var: a mask, known means, and the standard's name of ddof."""
     ddof = ddof if correction is None else correction
     if where is True and mean is None:
         return var(a, axis=axis, ddof=ddof, keepdims=keepdims)

@@ -13,7 +13,7 @@ from contad.errors import UnsupportedError
 from contad.ops.reductions import mask_of, mean_where
 from contad.ops.shape import refuse_given
 from contad.ops.tied_elements import may_tie, rank_of_extreme, ranks_of_all, take_picked
-from contad.rules.numpy_functions import NO_VALUE, implements, refuse, refuse_out, stands_for
+from contad.rules.numpy_functions import NO_VALUE, implements, refuse_out, stands_for
 from contad.variables.array import Array
 from contad.variables.complex_pair import ComplexArray
 from contad.variables.number import map_numbers, observe, primal
@@ -190,11 +190,6 @@ def median(
     if n % 2 == 0:
         z = (select_ranks(rows, np.array([n // 2 - 1])) + z) / 2.0
     return number_or_array(z.reshape(reduced if keepdims else rows.shape[:-1]))
-
-
-for _function in (np.unique, np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.union1d,
-                  np.intersect1d, np.setdiff1d, np.setxor1d):  # fmt: skip
-    refuse(_function, "it keeps an arbitrary one of equal elements; sort and pick by index, x[k]")
 
 
 # ---- element by element ----------------------------------------------------------------------------------------------
