@@ -10,11 +10,10 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.rules.numpy_functions import NO_VALUE, find_exported_name, implements, move_elements, moves, refuse_out
-from contad.variables.arguments import require_real
 from contad.variables.array import Array, numbers_in
 from contad.variables.complex_pair import NO_ROOM, ComplexPair, holds_complex, is_complex
 from contad.variables.dtypes import require_float64
-from contad.variables.number import map_numbers, peek, primal
+from contad.variables.number import map_numbers, primal
 from contad.variables.open_types import ArrayValue, Function, Option, Sources, Value
 
 CARRYING: Any = (Array, ComplexPair)  # arrays with derivatives
@@ -201,32 +200,6 @@ def ediff1d(ary: Value, to_end: Value | None = None, to_begin: Value | None = No
     return np.concatenate([np.ravel(piece) for piece in pieces if piece is not None])
 
 
-PAD_MODES = ("constant", "edge", "wrap", "reflect", "symmetric", "empty")
-
-
-@implements(np.pad, layout="own")
-def pad(array: Value, pad_width: Option, mode: Option = "constant", **options: Option) -> Value:
-    """Elements around an array: constants, variables, or elements of the array; "empty" pads with zeros."""
-    if mode not in PAD_MODES:
-        raise UnsupportedError(f"np.pad: mode must be one of {', '.join(PAD_MODES)} on variables, got {mode!r}")
-    if options.get("reflect_type", "even") != "even":
-        raise UnsupportedError(f"np.pad: reflect_type must be 'even' on variables, got {options['reflect_type']!r}")
-    if mode == "empty":
-        mode, options = "constant", {}
-    sources = {"array": array}
-    if "constant_values" in options:
-        given = sources["constant_values"] = options.pop("constant_values")
-        if not is_complex(array):
-            require_real("np.pad", "constant_values", np.asarray(map_numbers(peek, given)))
-
-    def move(given: Sources) -> Value:
-        values = {name: x for name, x in given.items() if name != "array"}
-        place = pad if needs_room(given["array"], given) else np.pad
-        return place(given["array"], pad_width, mode, **values, **options)
-
-    return move_elements("np.pad", move, sources)
-
-
 # ---- splitting -------------------------------------------------------------------------------------------------------
 @implements(np.array_split, layout="own")
 def array_split(ary: Value, indices_or_sections: Option, axis: int = 0) -> list[ArrayValue]:
@@ -307,3 +280,17 @@ def apply_along_axis(func1d: Function, axis: int, arr: Value, *args: Option, **o
     joined = move_elements("np.apply_along_axis", lambda given: np.stack(given[0]), {0: results}).reshape(shape + each)
     first = axis % arr.ndim
     return np.moveaxis(joined, range(len(shape), len(shape + each)), range(first, first + len(each)))
+
+
+@implements(np.apply_over_axes)
+def apply_over_axes(func: Function, a: Value, axes: Option) -> Value:
+    """The results of a function of an array and an axis, for several axes in turn; a lost axis comes back."""
+    axes = (axes,) if np.ndim(axes) == 0 else axes
+    n = np.ndim(a)
+    for axis in axes:
+        k = axis % n
+        z = func(a, k)
+        a = z if np.ndim(z) == np.ndim(a) else np.expand_dims(z, k)
+        if np.ndim(a) != n:
+            raise ValueError("function is not returning an array of the correct shape")
+    return a
