@@ -9,6 +9,7 @@ runs as a copy of itself that finds these (see `contad.functions.callees`).
 
 import functools
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -211,7 +212,7 @@ def _of_lists(function: Function) -> Function:
         given = [x if x.__class__ is np.ndarray or isinstance(x, Array) else _take(x) for x in args]
         given = [_take(x) if x.__class__ is np.ndarray and x.dtype == object else x for x in given]
         entry = entry_of(function)
-        if entry is None or all(x is y for x, y in zip(given, args, strict=True)) and not any(map(_is_objects, args)):
+        if entry is None or not (any(map(_is_objects, args)) or any(map(operator.is_not, given, args))):
             return function(*args, **options)
         z = entry.implementation(*given, **options)
         return z[()] if isinstance(z, np.ndarray) and z.ndim == 0 else z
