@@ -71,6 +71,8 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
         columns = [as_array(x) for x in sample]
     else:
         sample = sample if np.ndim(sample) == 2 else np.atleast_2d(sample).T
+        if np.ndim(sample) != 2:
+            raise ValueError(f"np.histogramdd: sample must have two axes, got shape {np.shape(sample)}")
         columns = [sample[:, k] for k in np.arange(np.shape(sample)[1])]
     n = len(columns)
     bins = [bins] * n if np.ndim(bins) == 0 else list(bins)

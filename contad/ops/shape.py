@@ -288,7 +288,7 @@ def apply_over_axes(func: Function, a: Value, axes: Option) -> Value:
     axes = (axes,) if np.ndim(axes) == 0 else axes
     n = np.ndim(a)
     for axis in axes:
-        k = axis % n
+        k = axis + n if axis < 0 else axis
         z = func(a, k)
         a = z if np.ndim(z) == np.ndim(a) else np.expand_dims(z, k)
         if np.ndim(a) != n:

@@ -49,8 +49,9 @@ def union1d(ar1, ar2):
 @implements(np.intersect1d)
 def intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
     """The elements of the first array that the second one has, too."""
-    _, first, second = observe(np.intersect1d, ar1, ar2, assume_unique, True)
+    found, first, second = observe(np.intersect1d, ar1, ar2, assume_unique, True)
     values = np.ravel(as_array(ar1))[first]
+    values = values.astype(found.dtype) if isinstance(values, np.ndarray) else values
     return (values, first, second) if return_indices else values
 
 

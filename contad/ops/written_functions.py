@@ -148,7 +148,7 @@ def nextafter(x, y):
     target = observe(np.nextafter, x, y)
     near = holds(lambda x, y: np.isfinite(x) & np.isfinite(np.nextafter(x, y)), x, y)
     inside = select(near, x, 0.0)
-    return select(near, inside + (select(near, target, 0.0) - observe(np.positive, inside)), target)
+    return select(near, inside + (select(near, target, 0.0) - observe(np.multiply, inside, 1.0)), target)
 
 
 @stands_for(np.spacing)

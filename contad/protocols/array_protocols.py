@@ -25,7 +25,7 @@ from contad.rules.numpy_functions import NO_VALUE, entry_of, write_result, writt
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
 from contad.variables.array import Array
 from contad.variables.complex_pair import NO_ROOM, ComplexPair
-from contad.variables.number import observe
+from contad.variables.number import map_numbers, observe, primal
 from contad.variables.open_types import Function, Option, Value
 
 _MATMUL, _NDARRAY = np.matmul, np.ndarray  # global names take half the time of attributes
@@ -64,8 +64,12 @@ def array_ufunc(x: Value, ufunc: np.ufunc, method: str, first: Value, *others: V
             options.pop(option, None)
     if "dtype" in options and np.dtype(options["dtype"]) == (bool if ufunc in CONSTANTS else np.float64):
         del options["dtype"]  # which it has
-    if options.get("where") is True:
-        del options["where"]
+    if "where" in options:
+        mask = np.asarray(map_numbers(primal, options.pop("where")))
+        if mask.dtype != bool:
+            raise TypeError(f"{name}: where must be an array of bool, got {mask.dtype}")
+        if mask.ndim or not mask:
+            options["where"] = mask
     if ufunc in CONSTANTS and method != "at" and "dtype" not in options:
         return observe(getattr(ufunc, method), *inputs, **options, **({} if out is None else {"out": out}))
     if method == "__call__":

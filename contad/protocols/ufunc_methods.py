@@ -61,7 +61,8 @@ def _reduce(ufunc: np.ufunc, a: Value, axis: Option, keepdims: Option = False, *
     if several and np.ndim(a) > 1:
         observe(ufunc.reduce, a, axis=axis)  # raises for an operation that depends on the order of the axes
     rows, reduced = rows_of(np.max, a, axis)
-    start = [np.broadcast_to(options["initial"], (*rows.shape[:-1], 1))] if "initial" in options else []
+    first = options.get("initial", ufunc.identity)
+    start = [] if first is None else [np.broadcast_to(first, (*rows.shape[:-1], 1))]
     z = _fold(ufunc, rows, -1, start)[-1].reshape(reduced if keepdims is True else rows.shape[:-1])
     return z if z.ndim else z[()]
 
@@ -84,16 +85,14 @@ def _reduce_pieces(ufunc: np.ufunc, a: Value, places: np.ndarray, axis: int) -> 
     return np.concatenate(parts, axis=axis) if parts else cut(a, axis, 0, 0)
 
 
-def call_where(ufunc: np.ufunc, inputs: tuple[Value, ...], out: Any, where: Option) -> Any:
+def call_where(ufunc: np.ufunc, inputs: tuple[Value, ...], out: Any, where: np.ndarray) -> Any:
     """A ufunc at the elements where a mask holds; the others are those of out=, or 0.0, where NumPy's are arbitrary.
 
     It is not evaluated at the other elements, whose derivative might not be finite.
     """
-    name, mask = find_exported_name(ufunc), np.asarray(map_numbers(primal, where))
-    if mask.dtype != bool:
-        raise TypeError(f"{name}: where must be an array of bool, got {mask.dtype}")
-    shape = np.broadcast_shapes(*map(np.shape, inputs), mask.shape)
-    mask = np.broadcast_to(mask, shape)
+    name = find_exported_name(ufunc)
+    shape = np.broadcast_shapes(*map(np.shape, inputs), where.shape)
+    mask = np.broadcast_to(where, shape)
     found = ufunc(*(np.broadcast_to(x, shape)[mask] for x in inputs))
     results = found if isinstance(found, tuple) else (found,)
     if any(map(is_complex, results)):
