@@ -15,7 +15,7 @@ import numpy as np
 from contad.counts.judgement import Judgement
 from contad.counts.library_names import COUNTED
 from contad.engines import engine_names
-from contad.errors import ContadError, UnsupportedError
+from contad.errors import ContadError
 from contad.protocols.number_protocols import CONSTANTS
 from contad.rules.array_rule import ArrayRule, array_rules
 from contad.rules.numpy_functions import Entry, entries, find_exported_name
@@ -36,7 +36,7 @@ NOT_ON_OBJECTS = {
     "np.isclose", "np.allclose", "np.isneginf", "np.isposinf",  # np.isfinite and np.isinf refuse
     "np.array2string", "np.array_repr", "np.array_str",  # show variables
     "np.can_cast", "np.common_type", "np.min_scalar_type", "np.result_type",  # see the type object
-    "np.cov", "np.corrcoef",  # and functions that call LAPACK, and np.linalg.norm, which asks for floats
+    "np.cov", "np.corrcoef", "np.i0",  # and functions that call LAPACK, and np.linalg.norm, which asks for floats
     *(f"np.linalg.{name}" for name in (
         "cholesky", "cond", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matrix_norm", "matrix_rank",
         "norm", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensorinv", "tensorsolve")),
@@ -117,7 +117,7 @@ def _array_section() -> str:
     return (
         f"## Functions of arrays\n\n{len(rows)} functions. Kinds: a *rule* is one record with derivatives of its own; "
         "a *movement* only moves elements, and is a view where NumPy gives one; a *composite* is written with others; "
-        "a *constant* carries no derivative; what is *refused* says what to do instead.\n\nEngines: on `matrix` and in "
+        "a *constant* carries no derivative.\n\nEngines: on `matrix` and in "
         "forward mode NumPy's functions find contad's. On `closures` and `records` an array is an object array of "
         "variables, on which NumPy evaluates its function itself; they are named where it does so right.\n\n"
         + _table(ARRAY_HEADER, rows)
@@ -153,16 +153,15 @@ def _rule_row(rule: ArrayRule, group: Sequence[Entry]) -> list[str]:
 def _entry_row(group: Sequence[Entry]) -> list[str]:
     entry = group[0]
     names = [find_exported_name(each.function) for each in group]
-    differentiated = entry.kind not in ("constant", "refused")
     ways: Sequence[str] = ON_ARRAYS if NOT_ON_OBJECTS & set(names) else (*engine_names(), "forward")
     return [
         _code(entry.name),
         _codes(names),
         entry.kind,
-        _text(_remedy(entry) if entry.kind == "refused" else _sentence(entry)),
+        _text(_sentence(entry)),
         "",
-        "" if entry.kind == "refused" else ", ".join(ways),
-        "every" if differentiated else "",
+        ", ".join(ways),
+        "" if entry.kind == "constant" else "every",
     ]
 
 
@@ -174,14 +173,6 @@ def _sentence(entry: Entry) -> str:
     text = inspect.getdoc(entry.function) or ""
     sentence = re.search(r"^[A-Z].*?(?=\.\s|\.?\Z|\n\n)", text, re.MULTILINE | re.DOTALL)
     return f"{sentence[0]}." if sentence else ""
-
-
-def _remedy(entry: Entry) -> str:
-    try:
-        entry.implementation()
-    except UnsupportedError as error:
-        return str(error).partition("; ")[2]
-    return ""
 
 
 # ---- Stan's names ----------------------------------------------------------------------------------------------------

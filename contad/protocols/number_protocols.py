@@ -67,11 +67,11 @@ def array_ufunc(
     if method != "__call__":
         return _of_arrays(name, ufunc, method, inputs, options)
     inputs = tuple(map(_as_array, inputs))
-    if options.get("where", True) is not True:
-        return ufunc(*map(as_array, inputs), **options)
-    options.pop("where", None)
-    if not options:
-        return ufunc(*inputs)
+    if options.get("where") is True:
+        del options["where"]
+        return ufunc(*inputs, **options)
+    if "where" in options and any(isinstance(as_array(x), Array) for x in inputs if isinstance(x, Number)):
+        return ufunc(*(as_array(x) if isinstance(x, Number) else x for x in inputs), **options)
     if "out" in options:
         target = options["out"][0]
         if len(options) == len(options["out"]) == 1 and isinstance(target, np.ndarray) and target.dtype == object:
@@ -110,7 +110,7 @@ def _of_arrays(name: str, ufunc: np.ufunc, method: str, inputs: tuple[Value, ...
     if method == "outer" and not options:
         return ufunc(*inputs)
     further = any(all(options.get(name) is not x for x in (NO_VALUE, None, True)) for name in ("initial", "where"))
-    if method == "reduce" and isinstance(inputs[0], Number) and (ufunc not in REDUCTIONS or further):
+    if method == "reduce" and (ufunc not in REDUCTIONS or further) and isinstance(as_array(inputs[0]), Array):
         return ufunc.reduce(as_array(inputs[0]), **options)[()]
     if method == "reduce" and ufunc in REDUCTIONS:
         keepdims, axis = options.pop("keepdims", False), options.pop("axis", 0)

@@ -219,16 +219,6 @@ def _in_order(z: Value, expected: Value, arguments: set[int]) -> Value:
     return z.copy() if axes is None else z.transpose(axes).copy().transpose(inverse(axes))
 
 
-def refuse(function: Function, remedy: str | Callable[..., str]) -> None:
-    """Declare that a function is not supported on variables, with a remedy, which may depend on the arguments."""
-
-    def implementation(*args: Nested, **kwargs: Option) -> Value:
-        advice = remedy if isinstance(remedy, str) else remedy(*args, **kwargs)
-        raise UnsupportedError(f"{find_exported_name(function)}: not supported on variables; {advice}")
-
-    register(Entry(function, "refused", implementation, function.__name__, {}, {}))
-
-
 def refuse_out(function: Function, options: Options) -> None:
     """Refuse out=, and drop it if it is None."""
     if options.pop("out", None) is not None:
@@ -283,7 +273,7 @@ def with_out(
     """Whether a call names an array for its result, and that array with the result."""
     place = _place_of_out(function)
     out = args[place] if len(args) > place else kwargs.get("out")
-    if out is None or found is None or found.kind in ("constant", "refused"):
+    if out is None or found is None or found.kind == "constant":
         return False, None
     rest = {name: x for name, x in kwargs.items() if name != "out"}
     z = function(*(None if k == place else x for k, x in enumerate(args)), **rest)
