@@ -31,7 +31,7 @@ _BOUND = "8 ulp + 4 ulp x condition number"
 
 # functions that NumPy does not evaluate on object arrays of variables, the arrays of the engines closures and records
 NOT_ON_OBJECTS = {
-    "np.bincount", "np.gradient", "np.interp", "np.percentile", "np.quantile", "np.astype",
+    "np.bincount", "np.histogram2d", "np.histogramdd", "np.percentile", "np.quantile", "np.astype",
     "np.nanmedian", "np.nanquantile", "np.polydiv", "np.polyfit", "np.roots",
     "np.isclose", "np.allclose", "np.isneginf", "np.isposinf",  # np.isfinite and np.isinf refuse
     "np.array2string", "np.array_repr", "np.array_str",  # show variables
