@@ -7,8 +7,8 @@ and SciPy's own functions where there are none.
 
 import contextlib
 import copy
-import importlib
 import math
+import pkgutil
 import re
 import sys
 import warnings
@@ -50,7 +50,7 @@ class Judgement(NamedTuple):
     remark: str = ""
 
 
-class Mirror:
+class MirroredScipy:
     """SciPy's modules with contad's functions in place of SciPy's where contad has them."""
 
     def __init__(self, path: str = "scipy") -> None:
@@ -62,12 +62,12 @@ class Mirror:
         for part in path.split("."):
             own = getattr(own, part, None)
         with contextlib.suppress(ImportError):
-            importlib.import_module(path)
-            return Mirror(path)
-        return getattr(importlib.import_module(self._path), name) if own is None else own
+            pkgutil.resolve_name(path)
+            return MirroredScipy(path)
+        return getattr(pkgutil.resolve_name(self._path), name) if own is None else own
 
 
-class Expression:
+class JudgedExpression:
     """An expression as a function of those of its names that hold floats: a weighted sum of the floats in its value."""
 
     def __init__(self, text: str, values: Mapping[str, Any] = SPECIMENS) -> None:
@@ -83,12 +83,12 @@ class Expression:
         self.text = f"def f({', '.join(self.names)}):\n{''.join(lines)}"
         self.text += "".join(f"    {statement}\n" for statement in statements) + f"    return total({last})\n"
         self.parts: list[np.ndarray] = []  # the floats in the value of the last call
-        self.on_variables = self._function(Mirror())
-        self.plain = self._function(importlib.import_module("scipy"))
+        self.on_variables = self._function(MirroredScipy())
+        self.plain = self._function(pkgutil.resolve_name("scipy"))
         try:
             self.plain(*self.point)
         except AttributeError:  # a function that SciPy lacks
-            self.plain = self._function(Mirror())
+            self.plain = self._function(MirroredScipy())
         except Exception:  # the caller sees it
             pass
 
@@ -139,7 +139,7 @@ def judge(name: str, text: str, values: Mapping[str, Any] = SPECIMENS) -> Judgem
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            status, remark = _compare(Expression(text, values))
+            status, remark = _compare(JudgedExpression(text, values))
         except ContadError as error:
             status, remark = "refused", f"{type(error).__name__}: {error}"
         except Exception as error:
@@ -147,7 +147,7 @@ def judge(name: str, text: str, values: Mapping[str, Any] = SPECIMENS) -> Judgem
         return Judgement(name, text, status, remark)
 
 
-def _compare(e: Expression) -> tuple[str, str]:
+def _compare(e: JudgedExpression) -> tuple[str, str]:
     e.plain(*e.point)
     expected = e.parts
     if not e.names or not expected:

@@ -1,6 +1,5 @@
 """The functions of JAX, autograd and SciPy that are installed here, and how contad fares with each."""
 
-import importlib
 import pkgutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from contad.counts.example_expressions import EXPRESSIONS, FORMS, WITHOUT_NUMBERS
-from contad.counts.judgement import Expression, Judgement, Mirror, judge
+from contad.counts.judgement import JudgedExpression, Judgement, MirroredScipy, judge
 from contad.counts.torch_spellings import SPELLINGS, differentiable_operations
 
 METHODS = ("pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf")
@@ -23,14 +22,14 @@ def jax_names() -> list[str]:
 
 def autograd_names() -> list[str]:
     """The functions that have a derivative in autograd, as names of NumPy and SciPy."""
-    with_vjp = importlib.import_module("autograd.core").primitive_vjps
+    with_vjp = pkgutil.resolve_name("autograd.core").primitive_vjps
     modules = ["numpy", "numpy.linalg", "numpy.fft", *_modules_in("autograd.scipy")]
     return _names_in("autograd.", modules, lambda function: function in with_vjp)
 
 
 def scipy_names() -> list[str]:
     """The functions of scipy.special, and the methods of the distributions of scipy.stats."""
-    stats: Any = importlib.import_module("scipy.stats")
+    stats: Any = pkgutil.resolve_name("scipy.stats")
     methods = {stats.rv_continuous: ("pdf", "logpdf", "ppf", "isf"), stats.rv_discrete: ("pmf", "logpmf")}
     found = _names_in("", ["scipy.special"])
     for kind, own in methods.items():
@@ -41,7 +40,7 @@ def scipy_names() -> list[str]:
 
 def _modules_in(package: str) -> list[str]:
     """The public modules below a package, without the name of the library."""
-    found = pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}.")
+    found = pkgutil.walk_packages(pkgutil.resolve_name(package).__path__, f"{package}.")
     return [name.partition(".")[2] for _, name, _ in found if "._" not in name]
 
 
@@ -49,7 +48,7 @@ def _names_in(library: str, modules: Iterable[str], wanted: Any = lambda functio
     """The functions in modules of a library, as names of NumPy and SciPy."""
     found = []
     for place in modules:
-        module = importlib.import_module(library + place)
+        module = pkgutil.resolve_name(library + place)
         named = {name: getattr(module, name) for name in dir(module) if not name.startswith("_")}
         short = "np" + place.removeprefix("numpy") if place.startswith("numpy") else place
         found += [f"{short}.{name}" for name, x in named.items()
@@ -78,7 +77,7 @@ def judge_names(names: Iterable[str]) -> Iterator[Judgement]:
 
 def _exists(name: str) -> bool:
     root, *parts = name.split(".")
-    found: Any = np if root == "np" else Mirror()
+    found: Any = np if root == "np" else MirroredScipy()
     try:
         for part in parts:
             found = getattr(found, part)
@@ -98,7 +97,7 @@ def expression_of(name: str) -> str:
         text = form.format(name)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            expression = Expression(text)
+            expression = JudgedExpression(text)
             try:
                 expression.plain(*expression.point)
             except Exception:
@@ -112,7 +111,7 @@ def expression_of(name: str) -> str:
 
 def call_of_distribution(name: str) -> tuple[str, dict[str, float]]:
     """A call of a method of a distribution of scipy.stats, and the numbers that it is called with."""
-    stats, examples = importlib.import_module("scipy.stats"), importlib.import_module("scipy.stats._distr_params")
+    stats, examples = pkgutil.resolve_name("scipy.stats"), pkgutil.resolve_name("scipy.stats._distr_params")
     *_, kind, method = name.split(".")
     distribution = getattr(stats, kind)
     given: tuple[float, ...] = dict((*examples.distcont, *examples.distdiscrete)).get(kind, ())

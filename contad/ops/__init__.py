@@ -10,7 +10,6 @@ from contad.ops import (  # noqa: F401  (they register functions of NumPy and Sc
     banded_systems,
     calculus,
     cholesky_systems,
-    complex_domains,
     constants,
     convolution,
     determinants,

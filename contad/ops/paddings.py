@@ -63,7 +63,7 @@ def pad_by_values(array, pad_width, mode, options):
             before = statistic(mode, array, k, left, lengths[k][0])
             array = np.concatenate([before, array, statistic(mode, array, k, right, lengths[k][1], -1)], k)
         else:
-            array = reflected(array, k, left, right, mode == "symmetric")
+            array = reflect(array, k, left, right, mode == "symmetric")
     return array
 
 
@@ -88,7 +88,7 @@ def statistic(mode, a, axis, width, length, side=1):
     return np.repeat(z, width, axis)
 
 
-def reflected(a, axis, left, right, with_edge):
+def reflect(a, axis, left, right, with_edge):
     """Elements mirrored about the edges, in value too; as often as needed to fill the width."""
     period = np.shape(a)[axis]
     if period == 1:

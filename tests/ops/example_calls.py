@@ -131,7 +131,8 @@ np.matmul(a, b) | a=A, b=B; np.matmul: a @ b | a=V, b=U; np.linalg.matmul(a, b) 
 np.dot(a, b) | a=V, b=U; np.dot(x, a) | a=V, x=0.6; np.vdot(a, b) | a=A, b=B.T * 0.7; np.inner(a, b) | a=A, b=V
 np.outer(a, b) | a=V, b=W; np.linalg.outer(a, b) | a=V, b=W; np.kron(a, b) | a=S, b=V
 np.tensordot(a, b, axes=([0, 1], [1, 0])) | a=A, b=B; np.tensordot(a, b, 1) | a=A, b=V
-np.linalg.tensordot(a, b, axes=1) | a=A, b=B; np.matvec(a, b) | a=A, b=V; np.vecmat(b, a) | a=B, b=V; np.vecdot(a, b) | a=A, b=V; np.linalg.vecdot(a, b) | a=A, b=V
+np.linalg.tensordot(a, b, axes=1) | a=A, b=B; np.matvec(a, b) | a=A, b=V; np.vecmat(b, a) | a=B, b=V
+np.vecdot(a, b) | a=A, b=V; np.linalg.vecdot(a, b) | a=A, b=V
 np.cross(a, b) | a=A, b=V; np.convolve(a, b, "same") | a=W, b=V; np.correlate(a, b, "full") | a=W, b=V
 np.einsum("ij,jk->ik", a, b) | a=A, b=B; np.einsum("i,ij,j", a, b, c) | a=np.array([0.6, 1.7]), b=A, c=V
 np.einsum("ii->i", a) * a[0, 1] | a=S
@@ -163,7 +164,8 @@ np.sort(a, axis=0) * a | a=A; np.partition(a, 1) * a | a=V; np.median(a, axis=1)
 np.median(a) * a[0] | a=W; np.quantile(a, 0.3) * a[0] | a=W; np.percentile(a, [20.0, 70.0], axis=1) * a[0, 1] | a=A
 np.nanmedian(a, axis=0) * a[0, 1] | a=A; np.nanquantile(a, 0.3, axis=1, method="hazen") * a[0, 1] | a=A
 np.nanpercentile(a, [20.0, 70.0], axis=1) * a[0, 1] | a=A
-np.unique(a) * a | a=V; np.unique_values(a) * a | a=V; np.unique_all(a)[0] * a | a=V; np.unique_counts(a)[0] * a | a=V
+np.unique(a) * a | a=V
+np.unique_values(a) * a | a=V; np.unique_all(a)[0] * a | a=V; np.unique_counts(a)[0] * a | a=V
 np.unique_inverse(a)[0] * a | a=V; np.union1d(a, b) * a[0] | a=V, b=U; np.intersect1d(a, a[1:]) * a[0] | a=V
 np.setdiff1d(a, b) * a | a=V, b=U; np.setxor1d(a, b) * a[0] | a=V, b=U
 # element by element
