@@ -138,10 +138,13 @@ def judge(name: str, text: str, values: Mapping[str, Any] = SPECIMENS) -> Judgem
     """
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
+        expression = JudgedExpression(text, values)
         try:
-            status, remark = _compare(JudgedExpression(text, values))
-        except ContadError as error:
+            status, remark = _compare(expression)
+        except (ContadError, AttributeError) as error:  # a function that contad's module lacks
             status, remark = "refused", f"{type(error).__name__}: {error}"
+            if expression.names and expression.find_slope() == 0.0:
+                status = "no derivative"
         except Exception as error:
             status, remark = "wrong", f"{type(error).__name__}: {error}"
         return Judgement(name, text, status, remark)

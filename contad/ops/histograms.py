@@ -52,12 +52,12 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     return counts, edges
 
 
-def _sums(weights, columns, edges):
-    """The sums of the weights of points, given by coordinates, in the cells of a grid."""
-    shape = tuple(len(e) - 1 for e in edges)
+def _sums(weights, columns, edges, margin=0):
+    """The sums of the weights of points, given by coordinates, in the cells of a grid with margins of empty cells."""
+    shape = tuple(len(e) - 1 + 2 * margin for e in edges)
     found = [observe(places_of, x, e) for x, e in zip(columns, edges, strict=True)]
     inside = np.logical_and.reduce([within for _, within in found])
-    cells = np.ravel_multi_index([place[inside] for place, _ in found], shape)
+    cells = np.ravel_multi_index([place[inside] + margin for place, _ in found], shape)
     w = np.ravel(as_array(weights))[inside]
     if isinstance(w, np.ndarray) and w.dtype.kind in "iub":
         return np.bincount(cells, w, int(np.prod(shape))).astype(w.dtype if w.dtype != bool else int).reshape(shape)
@@ -82,8 +82,9 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     if len(ranges) != n:
         raise ValueError("range argument must have one entry per dimension")
     edges = [histogram_bin_edges(x, b, r) for x, b, r in zip(columns, bins, ranges, strict=True)]
-    counts = _sums(np.ones(np.shape(columns[0])) if weights is None else weights, columns, edges)
+    counts = _sums(np.ones(np.shape(columns[0])) if weights is None else weights, columns, edges, 1)
     counts = counts.astype(float) if isinstance(counts, np.ndarray) else counts
+    counts = counts[(slice(1, -1),) * n]  # of an array with margins, like NumPy's
     if density:
         counts = counts / np.sum(counts)
         for k, e in enumerate(edges):

@@ -55,6 +55,7 @@ def pad_by_values(array, pad_width, mode, options):
     n = np.ndim(array)
     widths, ends = pairs_of(pad_width, n), pairs_of(options.get("end_values", 0.0), n)
     lengths = pairs_of(options.get("stat_length"), n)
+    order = "F" if not isinstance(array, ComplexPair) and peek(array).flags.fnc else "C"
     for k in range(n):
         left, right = widths[k]
         if mode == "linear_ramp":
@@ -64,7 +65,7 @@ def pad_by_values(array, pad_width, mode, options):
             array = np.concatenate([before, array, statistic(mode, array, k, right, lengths[k][1], -1)], k)
         else:
             array = reflect(array, k, left, right, mode == "symmetric")
-    return array
+    return array if n < 2 or isinstance(array, ComplexPair) else array.copy(order)
 
 
 def pairs_of(x, n):

@@ -550,7 +550,7 @@ def _binder(rule: ArrayRule) -> Function:
                 others[name] = x
         if not others:
             return rule(*arguments, **options)
-        if rule.further is None or not rule.further.__kwdefaults__.keys() >= others.keys():
+        if rule.further is None or not (rule.further.__kwdefaults__ or {}).keys() >= others.keys():
             raise UnsupportedError(f"np.{rule.name}: {next(iter(others))}= is not supported on variables")
         return rule.further(*arguments, **options, **others)
 

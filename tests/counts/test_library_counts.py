@@ -7,7 +7,7 @@ import pytest
 from contad.counts.judgement import judge
 from contad.counts.library_names import COUNTED, judge_names
 
-LEAST = {"jax": 0.97, "autograd": 1.0, "torch": 0.90}
+LEAST = {"jax": 0.965, "autograd": 0.99, "torch": 0.95}
 
 
 @pytest.mark.adapters
@@ -25,7 +25,7 @@ def test_most_of_what_has_a_derivative_is_right(library):
     ("expression", "status"),
     [
         ("np.sin(x)", "right"), ("np.linalg.eigh(s)", "right"), ("o = v.copy(); o[i[:2]] = w[:2]; o", "right"),
-        ("np.floor(v)", "no derivative"), ("np.intersect1d(v, w)", "refused"),
+        ("np.floor(v)", "no derivative"), ("np.arange(x)", "refused"),
         ("contad.value_of(x) * x", "wrong"),  # its slope
         ("x if isinstance(x, float) and type(x) is float else x + 1.0", "right"), ("np.sin(None)", "wrong"),
     ],

@@ -34,8 +34,8 @@ np.pad(v, 2, 'linear_ramp', end_values=x); np.pad(a, 2, 'mean'); np.pad(v, 2, 'm
 np.emath.sqrt(-v); np.emath.log(v); np.emath.logn(y, q); np.emath.power(q, x); np.emath.arccos(u); np.emath.log2(q);
 np.r_[v, x, 1.0]; np.r_['0,2', v, w]; np.c_[v, [x, y, 1.0, 2.0]]; np.r_[1:4, v, 0:1:3j]; np.stack([e * k[0] for k, e
 in np.ndenumerate(v)]); np.linalg.inv([[x, 1.0], [2.0, y]]); np.linalg.solve([[x, 1.0], [2.0, y]], [1.0, x]);
-np.linalg.inv(np.diag([x, y])); np.linalg.inv(np.block([[x, 1.0], [2.0, y]])); np.quantile([x, y, 1.0], 0.3); np.gradient(
-[x, y, 1.0])
+np.linalg.inv(np.diag([x, y])); np.linalg.inv(np.block([[x, 1.0], [2.0, y]])); np.quantile([x, y, 1.0], 0.3);
+np.gradient([x, y, 1.0])
 """
 
 
