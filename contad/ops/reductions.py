@@ -336,3 +336,17 @@ def others(z, a, axis):
 
 
 with_initial(prod, multiply, 1.0)
+
+
+@implements(np.apply_over_axes)
+def apply_over_axes(func, a, axes):
+    """The results of a function of an array and an axis, for several axes in turn; a lost axis comes back."""
+    axes = (axes,) if np.ndim(axes) == 0 else axes
+    n = np.ndim(a)
+    for axis in axes:
+        k = axis + n if axis < 0 else axis
+        z = func(a, k)
+        a = z if np.ndim(z) == np.ndim(a) else np.expand_dims(z, k)
+        if np.ndim(a) != n:
+            raise ValueError("function is not returning an array of the correct shape")
+    return a

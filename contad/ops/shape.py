@@ -280,17 +280,3 @@ def apply_along_axis(func1d: Function, axis: int, arr: Value, *args: Option, **o
     joined = move_elements("np.apply_along_axis", lambda given: np.stack(given[0]), {0: results}).reshape(shape + each)
     first = axis % arr.ndim
     return np.moveaxis(joined, range(len(shape), len(shape + each)), range(first, first + len(each)))
-
-
-@implements(np.apply_over_axes)
-def apply_over_axes(func: Function, a: Value, axes: Option) -> Value:
-    """The results of a function of an array and an axis, for several axes in turn; a lost axis comes back."""
-    axes = (axes,) if np.ndim(axes) == 0 else axes
-    n = np.ndim(a)
-    for axis in axes:
-        k = axis + n if axis < 0 else axis
-        z = func(a, k)
-        a = z if np.ndim(z) == np.ndim(a) else np.expand_dims(z, k)
-        if np.ndim(a) != n:
-            raise ValueError("function is not returning an array of the correct shape")
-    return a
