@@ -148,7 +148,6 @@ def test_random_broadcasts(shapes):
     (lambda x: np.stack([x, x], dtype=int), "np.stack: dtype must be float64"),
     (lambda x: np.reshape(x, (2, 2), order="A"), "np.reshape: order must be 'C' or 'F' on variables, got 'A'"),
     (lambda x: np.ravel(x, "K"), "np.ravel: order must be 'C' or 'F' on variables, got 'K'"),
-    (lambda x: np.pad(x, 1, "reflect", reflect_type="odd"), "np.pad: reflect_type must be 'even'"),
 ])  # fmt: skip
 def test_unsupported_calls_are_refused_by_name(call, message):
     with pytest.raises(UnsupportedError, match=message):
