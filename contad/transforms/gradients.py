@@ -37,6 +37,7 @@ from contad.transforms.jacobians import by_columns, find_lost, jacfwd
 from contad.transforms.library_derivatives import on_library, push_forward
 from contad.variables.activation import activate, seeds
 from contad.variables.complex_pair import is_complex
+from contad.variables.kept_dtypes import STANDING
 from contad.variables.layout import OVERLAPPING
 from contad.variables.number import Carrier, map_numbers, peek
 from contad.variables.open_types import Function, Nested, Options
@@ -124,7 +125,7 @@ class _Gradient:
                 y, aux = split_aux(y, True, self.what)
             if isinstance(y, Var) and y._owner is s:  # the result of most functions
                 gradients = s.pull(active, [(y._index, 1.0)])
-                y = y._value
+                y = y.value if STANDING else y._value
             else:
                 y = scalar_output(y, self.what, s)
                 gradients = s.pull(active, seeds(s, y, 1.0))
@@ -432,7 +433,7 @@ def _tangent_pairs(primal: Nested, tangent: Nested, what: str) -> Tree:
     x, x_dot = flatten(primal), flatten(tangent)
     if not x.matches(x_dot):
         raise TypeError(f"{what}: tangents must have the structure of primals, {x.describe()}; got {x_dot.describe()}")
-    return Tree(list(zip(x.leaves, x_dot.leaves, strict=True)), x.spec)
+    return Tree(list(zip(x.leaves, x_dot.leaves, strict=True)), x.spec, x.dtypes)
 
 
 def derivative(f: Function, argnum: int = 0) -> Function:
