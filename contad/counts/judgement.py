@@ -13,6 +13,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,9 +62,9 @@ class MirroredScipy:
         own: Any = sys.modules["contad"]
         for part in path.split("."):
             own = getattr(own, part, None)
-        with contextlib.suppress(ImportError):
-            pkgutil.resolve_name(path)
-            return MirroredScipy(path)
+        with contextlib.suppress(ImportError, AttributeError):
+            if isinstance(pkgutil.resolve_name(path), ModuleType):
+                return MirroredScipy(path)
         return getattr(pkgutil.resolve_name(self._path), name) if own is None else own
 
 
