@@ -37,6 +37,7 @@ from contad.transforms.jacobians import by_columns, find_lost, jacfwd
 from contad.transforms.library_derivatives import on_library, push_forward
 from contad.variables.activation import activate, seeds
 from contad.variables.complex_pair import is_complex
+from contad.variables.dtypes import PRECISION
 from contad.variables.kept_dtypes import STANDING
 from contad.variables.layout import OVERLAPPING
 from contad.variables.number import Carrier, map_numbers, peek
@@ -491,7 +492,8 @@ def _memoise(
     """The gradient object of f, kept in an attribute of f so that it dies with it."""
     made: tuple[Any, dict[Any, Any]] = getattr(f, "__contad__", (None, {}))
     if made[0] is f and argnums.__class__ is int and out.__class__ is bool:  # the usual case
-        found = made[1].get((value, True, (argnums,), has_aux, engine, numerics, checkpoint, out))
+        precision = PRECISION.keeps, PRECISION.accumulate
+        found = made[1].get((value, True, (argnums,), has_aux, engine, numerics, checkpoint, out, precision))
         if found is not None:
             return found
     transform: Any = value_and_grad if value else grad
@@ -503,7 +505,8 @@ def _memoise(
     if out and has_aux:
         raise UnsupportedError(f"{name}: out=True is taken without has_aux")
     numbers, single = positions(name, argnums), isinstance(argnums, int)
-    key: Any = (value, single, numbers, has_aux, engine, numerics, checkpoint, out)
+    precision = PRECISION.keeps, PRECISION.accumulate
+    key: Any = (value, single, numbers, has_aux, engine, numerics, checkpoint, out, precision)
     eager = functools.partial(WrittenGradient if out else _Gradient, function, numbers, single, has_aux, value=value)
     if not value and not has_aux and not out and is_repeatable(f, engine):
         return gradient_of_gradient(f, argnums, (transform, {"argnums": argnums}), functools.partial(eager, None))
