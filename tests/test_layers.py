@@ -29,7 +29,7 @@ FLOORS = {
         ("front", "patterns"),
         ("transforms", "programs"),
         ("scipy", "testing", "profiling", "warming"),
-        ("stan", "command", "interop"),
+        ("stan", "command", "interop", "counts"),
         ("__init__", "__main__", "table", "example"),
     ),
     "contad.engines": ("stream", ..., "second_order", "__init__"),

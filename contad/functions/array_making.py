@@ -174,10 +174,44 @@ def fromiter(iterable: Any, dtype: Option, *args: Option, **options: Option) -> 
     return array(items)
 
 
+class Concatenator:
+    """np.r_ or np.c_, also of arrays of variables and lists with variables: it moves their elements to where NumPy's
+    own object puts their positions."""
+
+    def __init__(self, own: Any) -> None:
+        self.own = own
+
+    def __len__(self) -> int:
+        return 0
+
+    def __getitem__(self, key: Any) -> Any:
+        if not holds_carriers(key) or not makes_arrays_of_variables():
+            return self.own[key]
+        places: list[Any] = []
+        pieces: list[ArrayValue] = []
+        count = 0
+        for item in key if isinstance(key, tuple) else (key,):
+            if isinstance(item, str):
+                places.append(item)
+                continue
+            piece = np.r_[item] if isinstance(item, slice) else array(item) if holds_carriers(item) else item
+            n, shape = np.size(piece), np.shape(piece)
+            places.append(np.arange(count, count + n).reshape(shape) if shape else count)
+            pieces.append(np.ravel(piece))
+            count += n
+        return np.concatenate(pieces)[np.asarray(self.own[tuple(places)])]
+
+
+def ndenumerate(a: Nested) -> Any:
+    """np.ndenumerate, also of an array of variables."""
+    return ((k, a[k]) for k in np.ndindex(a.shape)) if isinstance(a, Array) else np.ndenumerate(a)
+
+
 CONVERSIONS: dict[str, Function] = {
     name: _converting(name) for name in ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray")
 }
 CONVERSIONS |= {"fromiter": fromiter, "full": full, "full_like": full_like}
+SELECTIONS: dict[str, Any] = {"ndenumerate": ndenumerate, "r_": Concatenator(np.r_), "c_": Concatenator(np.c_)}
 CREATIONS: dict[str, Function] = {name: _making(name, of) for name, of in CONVERSIONS.items()} | {
     name: _making(name)
     for name in ("zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like", "eye", "identity", "arange",

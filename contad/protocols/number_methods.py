@@ -47,6 +47,8 @@ def array_function(
     """Dispatch a NumPy function that was called with a number, by treating numbers as arrays without axes."""
     if len(types) > 1 and any(issubclass(t, ComplexPair) for t in types):
         return NotImplemented  # complex numbers handle it
+    if isinstance(kwargs.get("out"), Array):
+        return NotImplemented  # the array handles it
     if len(args) == 1 and args[0].__class__ is number.__class__ and not kwargs:
         if function in _REDUCTIONS:
             return as_number(number)
