@@ -182,7 +182,7 @@ class RBFInterpolator:
         degree = max(least, 0) if degree is None else degree
         self._powers = [p for p in itertools.product(range(degree + 1), repeat=n) if sum(p) <= degree]
         if len(self._powers) > m:
-            raise ValueError(f"At least {len(self._powers)} data points are required when `degree` is {degree}, got {m}.")
+            raise ValueError(f"At least {len(self._powers)} data points are required for degree {degree}, got {m}.")
         low, high = np.min(y, axis=0), np.max(y, axis=0)  # the result depends on them by rounding only
         self._middle = 0.5 * (low + high)
         self._width = np.where(observe(np.equal, low, high), 1.0, 0.5 * (high - low))

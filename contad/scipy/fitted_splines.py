@@ -161,8 +161,8 @@ def splrep(
 
     Shapes:  x, y, w (m,) -> t (n + k + 1,), c (n + k + 1,).
     Domain:  increasing x, w > 0.
-    Raises:  UnsupportedError on variables for `full_output` and `per`, and where FITPACK finds no spline; ValueError for
-             points that do not increase.
+    Raises:  UnsupportedError on variables for `full_output` and `per`, and where FITPACK finds no spline; ValueError
+             for points that do not increase.
     Cost:    O(m k^2) where s = 0, otherwise O(m n^2).
     Ref:     Dierckx (1993), Curve and Surface Fitting with Splines; scipy.interpolate.splrep.
 

@@ -28,10 +28,11 @@ from contad.variables.open_types import ArrayValue, Option
 
 __all__ = ["Akima1DInterpolator", "BSpline", "CubicHermiteSpline", "CubicSpline", "PPoly", "PchipInterpolator",
            "RegularGridInterpolator", "interpn", "make_interp_spline", "pchip_interpolate"]  # fmt: skip
-_FROM_DATA = ("RBFInterpolator", "interp1d")
-_FITTED = ("InterpolatedUnivariateSpline", "LSQUnivariateSpline", "RectBivariateSpline", "UnivariateSpline",
-           "make_lsq_spline", "splantider", "splder", "splev", "splint", "splprep", "splrep")  # fmt: skip
-__all__ += [*_FROM_DATA, *_FITTED]
+_FROM_DATA = ["RBFInterpolator", "interp1d"]
+_FITTED = ["InterpolatedUnivariateSpline", "LSQUnivariateSpline", "RectBivariateSpline", "UnivariateSpline",
+           "make_lsq_spline", "splantider", "splder", "splev", "splint", "splprep", "splrep"]  # fmt: skip
+__all__ += list(_FROM_DATA)
+__all__ += list(_FITTED)
 
 
 class Interpolator(abc.ABC):

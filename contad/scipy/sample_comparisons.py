@@ -80,8 +80,8 @@ def _distances_of_shares(u: Value, v: Value, wu: Value, wv: Value) -> tuple[Arra
     order = observe(np.argsort, every)
     shares = []
     for x, w, sign in ((u, wu, 1.0), (v, wv, -1.0)):
-        w = np.ones(np.shape(x)) if w is None else np.reshape(as_one(w), (-1,))
-        shares.append(sign * w / np.sum(w))
+        parts = np.ones(np.shape(x)) if w is None else np.reshape(as_one(w), (-1,))
+        shares.append(sign * parts / np.sum(parts))
     return np.diff(every[order]), np.cumsum(np.concatenate(shares)[order])[:-1]
 
 

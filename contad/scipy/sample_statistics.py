@@ -13,7 +13,7 @@ from contad.ops._scipy import stats as _scipy_stats
 from contad.ops.power_transforms import boxcox as _boxcox
 from contad.scipy.mirroring import as_one, mirror_of
 from contad.variables.number import observe
-from contad.variables.open_types import ArrayValue, Option, Real, Value
+from contad.variables.open_types import ArrayValue, Option, Real
 
 __all__ = [
     "boxcox", "boxcox_llf", "circmean", "circstd", "circvar", "gmean", "gstd", "gzscore", "hmean", "iqr", "kurtosis",

@@ -75,4 +75,4 @@ def test_fails(call, error, message):
 
 def test_what_counts_elements_is_refused_by_name():
     with pytest.raises(AttributeError, match="has no hamming, because it has no derivative here"):
-        mirror.hamming  # noqa: B018
+        mirror.hamming

@@ -33,7 +33,8 @@ CASES = {
     "pinvh, upper": (lambda m, x: m.pinvh(np.outer(x, x) + np.outer(B[:, 0], x), lower=False, rtol=1e-9), V[:3]),
     "orthogonal_procrustes": (lambda m, x, y: flat(*m.orthogonal_procrustes(x, y)), FULL, a(4, 4, seed=3)),
     "solve_discrete_are": (
-        lambda m, x, y, q, r: m.solve_discrete_are(x, y, q + q.T, r + r.T), 0.2 * A, 0.3 * B, 0.1 * S + 0.1 * A, np.diag([1.0, 2.0]),
+        lambda m, x, y, q, r: m.solve_discrete_are(x, y, q + q.T, r + r.T), 0.2 * A, 0.3 * B,
+        0.1 * S + 0.1 * A, np.diag([1.0, 2.0]),
     ),
     "fractional_matrix_power": (lambda m, x, t: m.fractional_matrix_power(x, t), S + 0.1 * A, 0.3),
     "fractional_matrix_power, whole": (lambda m, x: m.fractional_matrix_power(x, -2.0), S + 0.1 * A),
@@ -43,7 +44,8 @@ CASES = {
     "leslie": (lambda m, x, y: m.leslie(x, y), V, V[:3] + 1.0),
     "fiedler": (lambda m, x: m.fiedler(x), V),
     **{f"convolution_matrix, {mode}, {n}": (
-        lambda m, x, mode=mode, n=n: m.convolution_matrix(x, n, mode), V) for mode, n in (("full", 3), ("same", 6), ("valid", 2))},
+        lambda m, x, mode=mode, n=n: m.convolution_matrix(x, n, mode), V
+    ) for mode, n in (("full", 3), ("same", 6), ("valid", 2))},
     "khatri_rao": (lambda m, x, y: m.khatri_rao(x, y), B, FULL[:, :2].copy()),
 }  # fmt: skip
 
@@ -59,7 +61,8 @@ def test_factors_have_their_order():
     results = {}
 
     def f(x):
-        results.update(ldl=mirror.ldl(x)[2], rank=mirror.lstsq(x, np.ones(4))[2], hermitian=mirror.pinvh(x, return_rank=True)[1])
+        results.update(ldl=mirror.ldl(x)[2], rank=mirror.lstsq(x, np.ones(4))[2])
+        results.update(hermitian=mirror.pinvh(x, return_rank=True)[1])
         return np.sum(x)
 
     contad.grad(f)(MIXED)
