@@ -28,7 +28,7 @@ FLOORS = {
         ("engines", "_generated"),
         ("front", "patterns"),
         ("transforms", "programs"),
-        ("scipy", "testing", "profiling", "warming"),
+        ("scipy", "testing", "profiling", "warming", "optim"),
         ("stan", "command", "interop"),
         ("__init__", "__main__", "table", "example"),
     ),
@@ -38,7 +38,7 @@ FLOORS = {
         *("build", ("description", "listing"), "__init__"),
     ),
 }
-ROOT_MODULES = {"errors", "forks", "progress_bars", "table"}  # beside __init__ and __main__
+ROOT_MODULES = {"errors", "forks", "optim", "progress_bars", "table"}  # beside __init__ and __main__
 
 
 # ---- imports ---------------------------------------------------------------------------------------------------------
