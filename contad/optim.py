@@ -213,7 +213,7 @@ def lbfgs(learning_rate: Any = None, memory_size: int = 10) -> GradientTransform
     """
 
     def update(
-        grads: Nested, state: Any, params: Nested, *, value_fn: Callable[..., Any] | None = None, **_: Any
+        grads: Nested, state: Any, params: Nested, *, value_fn: Any = None, **more: Any
     ) -> tuple[Nested, Any]:
         (x, unravel), g = ravel(params), ravel(grads)[0]
         pairs = state[2] if state else ()

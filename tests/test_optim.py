@@ -43,7 +43,7 @@ def train(optimiser, params, steps, apply=optim.apply_updates, of=loss, convert=
 @pytest.mark.parametrize("name", FACTORIES)
 def test_steps_are_those_of_optax(name):
     optax = pytest.importorskip("optax")
-    import jax
+    jax = pytest.importorskip("jax")
 
     with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
         expected = train(

@@ -68,7 +68,7 @@ class interp1d:
         elif degree == 0 or kind in _NEIGHBOURS:
             self._f = self._of_neighbours
         else:
-            raise NotImplementedError(f"{kind} is unsupported: Use fitpack routines for other types.")
+            raise UnsupportedError(f"contad.scipy.interpolate.interp1d: {kind} is unsupported: use splrep or another class")
 
     def _on_lines(self, at: ArrayValue) -> ArrayValue:
         j = find_pieces(self._x, at)

@@ -336,7 +336,9 @@ class UnivariateSpline:
         if not any(map(numbers_in, (*args, *options.values()))):
             kind = getattr(interpolate(), type(self).__name__)
             self._plain = kind(*given, ext=ext, **options)
-            self.tck = self._plain._eval_args
+            t, c = self._plain.get_knots(), self._plain.get_coeffs()
+            whole = np.concatenate([t[:1]] * options["k"] + [t] + [t[-1:]] * options["k"])
+            self.tck = whole, np.append(c, np.zeros(len(whole) - len(c))), options["k"]
         else:
             self.tck = fit(*args)
 

@@ -131,7 +131,7 @@ def energy_distance(
 def _tails(below: ArrayValue, above: ArrayValue, alternative: str, name: str) -> ArrayValue:
     """The probability of a statistic, from those of smaller and of larger ones."""
     if alternative == "two-sided":
-        return 2.0 * np.where(observe(np.less, below, above), below, above)
+        return 2.0 * np.minimum(below, above)
     if alternative not in ("less", "greater"):
         raise ValueError(
             f"contad.scipy.stats.{name}: alternative must be 'two-sided', 'less' or 'greater', got {alternative!r}"

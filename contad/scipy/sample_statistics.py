@@ -309,7 +309,8 @@ def iqr(
     """
     read_sample("iqr", x, axis, nan_policy)
     x = as_one(x)
-    low, high = (np.percentile(x, p, axis=axis, method=interpolation, keepdims=keepdims) for p in sorted(rng))
+    options: Any = {"axis": axis, "method": interpolation, "keepdims": keepdims}
+    low, high = (np.percentile(x, p, **options) for p in sorted(rng))
     return (high - low) / (1.3489795003921634 if isinstance(scale, str) and scale.lower() == "normal" else scale)
 
 

@@ -5,7 +5,7 @@
 
 from typing import Any
 
-from contad.scipy.optimize.convex_programs import linprog, lsq_linear, nnls, solve_qp
+from contad.scipy.optimize.convex_problems import linprog, lsq_linear, nnls, solve_qp
 from contad.scipy.optimize.least_squares_fits import curve_fit, least_squares, leastsq, parameter_jacobian
 from contad.scipy.optimize.minimization import minimize, minimize_scalar
 from contad.scipy.optimize.roots import bisect, brenth, fixed_point, fsolve, ridder, root, root_scalar, toms748

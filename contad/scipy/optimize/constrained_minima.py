@@ -38,9 +38,8 @@ def conditions_of(constraints: Any, bounds: Any, x0: Nested) -> list[Condition]:
     given = constraints if isinstance(constraints, (list, tuple)) else [constraints]
     for one in given:
         if isinstance(one, dict):
-            of = flat(one["fun"], x0)
-            rest = tuple(one.get("args", ()))
-            found.append(Condition(lambda x, of=of, rest=rest: np.reshape(of(x, *rest), (-1,)), one["type"] == "eq"))
+            of = _as_vector(flat(one["fun"], x0), tuple(one.get("args", ())))
+            found.append(Condition(of, one["type"] == "eq"))
             continue
         if holds_number([one.lb, one.ub]):
             raise UnsupportedError(
@@ -51,6 +50,10 @@ def conditions_of(constraints: Any, bounds: Any, x0: Nested) -> list[Condition]:
     if bounds is not None:
         found += _between(lambda x: x, *bounds)
     return found
+
+
+def _as_vector(of: Function, rest: tuple[Nested, ...]) -> Function:
+    return lambda x: np.reshape(of(x, *rest), (-1,))
 
 
 def _linear(a: Any) -> Function:

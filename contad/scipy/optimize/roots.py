@@ -169,7 +169,7 @@ def fsolve(func: Function, x0: ArrayValue, args: Any = (), *, xtol: float = 1.49
     return root(func, x0, args, "hybr", options={"xtol": xtol, **options}).x
 
 
-def _bracketed(name: str) -> Any:
+def _make_solver(name: str) -> Any:
     def solve(
         f: Function, a: float, b: float, args: Any = (), xtol: float = 2e-12, rtol: float = 8.881784197001252e-16,
         maxiter: int = 100, full_output: bool = False, disp: bool = True,
@@ -197,4 +197,4 @@ def _bracketed(name: str) -> Any:
     return solve
 
 
-bisect, ridder, brenth, toms748 = map(_bracketed, ("bisect", "ridder", "brenth", "toms748"))
+bisect, ridder, brenth, toms748 = map(_make_solver, ("bisect", "ridder", "brenth", "toms748"))

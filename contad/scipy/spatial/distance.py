@@ -313,7 +313,7 @@ def _measure(name: str, u: ArrayValue, v: ArrayValue, rows: list[ArrayValue], me
             f"contad.scipy.spatial.distance.{name}: on variables metric must be a function or one of "
             f"{', '.join(_FORMS)}, got {metric!r}"
         )
-    every = np.concatenate(rows) if key in ("seuclidean", "mahalanobis") else None
+    every: Any = np.concatenate(rows) if key in ("seuclidean", "mahalanobis") else None
     if key == "seuclidean" and options.get("V") is None:
         options["V"] = np.var(every, axis=0, ddof=1)
     if key == "mahalanobis" and options.get("VI") is None:
