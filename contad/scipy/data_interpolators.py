@@ -68,7 +68,7 @@ class interp1d:
         elif degree == 0 or kind in _NEIGHBOURS:
             self._f = self._of_neighbours
         else:
-            raise UnsupportedError(f"contad.scipy.interpolate.interp1d: {kind} is unsupported: use splrep or another class")
+            raise UnsupportedError(f"contad.scipy.interpolate.interp1d: {kind} is unsupported; use splrep")
 
     def _on_lines(self, at: ArrayValue) -> ArrayValue:
         j = find_pieces(self._x, at)
