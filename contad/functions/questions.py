@@ -31,6 +31,7 @@ from contad.functions.watched_blocks import look_at, watch
 from contad.rules.definition import codes_of, global_names
 from contad.variables.array import Array
 from contad.variables.complex_pair import COMPLEX128, ComplexNumber, ComplexPair, split
+from contad.variables.kept_dtypes import dtype_for
 from contad.variables.number import Carrier, Number, stands_for_float
 from contad.variables.weak_cache import weak_cache
 
@@ -246,7 +247,9 @@ def class_of_primal(x: object) -> type:
         return complex if whole else np.complex128 if isinstance(x, ComplexNumber) else np.ndarray
     if not isinstance(x, Carrier):
         return original(type(x))
-    return np.ndarray if isinstance(x, Array) else float if x.is_float else np.float64
+    if isinstance(x, Array):
+        return np.ndarray
+    return float if x.is_float else dtype_for(x).type
 
 
 def isinstance_of_primal(x: object, classes: type | tuple[Any, ...]) -> bool:

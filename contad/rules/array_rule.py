@@ -23,6 +23,7 @@ from contad.variables.array import Array, lower_constants
 from contad.variables.arrays_of_rules import call_with_arrays, holds_objects
 from contad.variables.complex_pair import ComplexResult, holds_complex, is_complex
 from contad.variables.dtypes import FLOAT, FLOATS, HERMITIAN, Dtypes, dtype_beside
+from contad.variables.kept_dtypes import STANDING, perform, stands_in
 from contad.variables.number import Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Option, Options, Saved, Value
 from contad.variables.overlaps import forbid_writing_shared, share_memory
@@ -270,6 +271,8 @@ class ArrayRule(Capturing, WithParts):
 
     def general(self, args: Sequence[Value], options: Options) -> Value:
         """The operation on arguments of any supported kind, by position or by name."""
+        if STANDING and stands_in((*args, *options.values())):
+            return perform(self.generally, tuple(args), options)
         args = list(args)
         for name in self.argument_names[len(args) :]:
             if name not in options:

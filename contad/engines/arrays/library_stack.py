@@ -23,6 +23,9 @@ Pull = Callable[[Value], Iterable[Value]]  # the cotangent of a result -> those 
 Operand = tuple[int, tuple[int, ...], Any]  # the cell, the shape and the dtype
 
 
+_FIRST = 2.0**52  # the position of the first element that moves; smaller numbers are constants beside it
+
+
 class LibraryStack(ChainStack):
     """A list of closures and a list of adjoints, which are arrays."""
 
@@ -244,14 +247,14 @@ class LibraryStack(ChainStack):
     def move(self, move: Callable[[Nested], ArrayValue], sources: Nested) -> ArrayValue:
         """A function that moves elements of several sources: NumPy moves positions, and the library takes them."""
         parts: list[Value] = []
-        start = 0
+        start = _FIRST
 
         def number(x: Nested) -> Nested:
             nonlocal start
             if isinstance(x, (list, tuple)):
                 return type(x)(map(number, x))
             shape = np.shape(peek(x)) if not hasattr(x, "shape") else tuple(x.shape)
-            positions = np.arange(start, start + int(np.prod(shape))).reshape(shape)
+            positions = (start + np.arange(float(np.prod(shape)))).reshape(shape)
             start += positions.size
             parts.append(x)
             return positions
@@ -260,8 +263,16 @@ class LibraryStack(ChainStack):
         library = self._library_for([x for x in parts if isinstance(x, LibraryVar)])
         arrays: list[Any] = [x if isinstance(x, Carrier) else as_operand(library, x) for x in parts]
         flat = [np.reshape(x, (-1,)) for x in arrays]
+        positions = np.asarray(moved) - _FIRST
+        new = ~((positions >= 0.0) & (positions < np.inf))  # zeros and other constants between the elements
+        if np.any(new):
+            like = library.np.asarray(np.asarray(moved)[new], dtype=library.dtype)
+            flat.insert(0, like)
+            positions = positions + len(like)
+            positions[new] = np.arange(len(like))
         joined = self.join(np.concatenate, flat, 0)
-        return joined.take(np.asarray(moved))
+        found = joined.take(positions.astype(np.intp).reshape(-1))
+        return found if positions.ndim == 1 else found.reshape(positions.shape)
 
     def writable(self, value: Value) -> ArrayValue:
         return self.array_variable(value)
