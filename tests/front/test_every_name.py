@@ -34,10 +34,16 @@ REFUSED = {
     *("linalg.block_diag", "linalg.logm", "linalg.lu", "linalg.lu_factor", "linalg.lu_solve", "linalg.null_space"),
     *(f"special.{name}" for name in special.__all__ if name.startswith("eval_")),
     *("linalg.orth", "linalg.schur", "linalg.solve_continuous_lyapunov", "linalg.solve_discrete_lyapunov"),
+    *(f"linalg.{name}" for name in ("companion", "convolution_matrix", "fiedler", "khatri_rao", "leslie")),
+    *(f"linalg.{name}" for name in ("cosm", "sinm", "tanm", "coshm", "sinhm", "tanhm", "hessenberg", "rq")),
+    "linalg.fractional_matrix_power",
+    *(f"linalg.{name}" for name in ("ldl", "lstsq", "orthogonal_procrustes", "pinvh", "solve_discrete_are")),
     *("linalg.solve_sylvester", "linalg.sqrtm", "linalg.subspace_angles", "integrate.simpson"),
+    *("integrate.cumulative_simpson", "integrate.romb"),
 }
 MAKERS = stan.transforms.__all__
-SOLVERS = {"cubature", "odeint", "quad", "quad_vec", "solve_bvp", "solve_ivp", "tanhsinh"}
+SOLVERS = {"dblquad", "fixed_quad", "nquad", "tplquad"}
+SOLVERS |= {"cubature", "odeint", "quad", "quad_vec", "solve_bvp", "solve_ivp", "tanhsinh"}
 FUNCTIONALS = {
     *SOLVERS, "dae", "dae_tol", "hcubature", "ode_adjoint_tol_ctl",
     *(name for name in functionals.__all__ if name.startswith("finite_diff_")),
