@@ -112,7 +112,7 @@ def name_in_njit(
 
 # modules of functions that bodies call and Python also runs
 LOOPS = "contad.distributions.loops"  # the module of the functions that `contad.distributions.faces` writes
-BODIES = "contad.scipy.", "contad.stan.bodies", "contad.stan.constraint_bodies", "contad.stan.recursion_bodies"
+BODIES = "contad.scipy.", *(f"contad.stan.{x}" for x in ("bodies", "complex_values", "constraint_bodies", "recursion_bodies"))
 
 
 def is_in_bodies(x: Any) -> TypeGuard[Compilable[Any, Any]]:
