@@ -115,5 +115,15 @@ def _compiled_complex() -> ModuleType:
     return compiled_complex
 
 
+def _compiled_series() -> ModuleType:
+    from contad.stan import compiled_series
+
+    return compiled_series
+
+
 _COMPLEX = [*complex_values.__all__, *(name for name in decompositions.__all__ if name.startswith("complex_schur"))]
-name_in_njit(sys.modules[__name__], forms=dict.fromkeys(_COMPLEX, _compiled_complex))
+_SERIES = "hypergeometric_3F2", "hypergeometric_pFq"
+name_in_njit(
+    sys.modules[__name__],
+    forms={**dict.fromkeys(_COMPLEX, _compiled_complex), **dict.fromkeys(_SERIES, _compiled_series)},
+)

@@ -29,7 +29,8 @@ from contad.rules.scalar_rule import ScalarRule
 _OWN = {name: INTERNAL_OPTIONS[name] for name in ("nogil", "no_cpython_wrapper", "no_cfunc_wrapper")}
 # modules whose functions are differentiated like the user's
 _SOLVERS = (
-    "contad.scipy.integrate.compiled_solvers", "contad.scipy.optimize.compiled_roots", "contad.stan.compiled_complex",
+    "contad.scipy.integrate.compiled_solvers", "contad.scipy.optimize.compiled_roots",
+    "contad.stan.compiled_complex", "contad.stan.compiled_series",
     *(f"contad.stan.functionals.compiled_{name}" for name in ("functionals", "integrals", "mode_search")),
 )  # fmt: skip
 _ON_THE_WAY = ("contad.scipy", "contad.scipy.integrate", "contad.scipy.optimize")  # modules on the way to them
