@@ -41,6 +41,7 @@ np.testing.assert_allclose(squared, a[:, ::2].T @ a[:, ::2], rtol=1e-10, atol=1e
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc overwrites what is freed where it is asked to")
 def test_no_array_is_freed_while_a_routine_reads_it():
     run_python("-c", CODE, MALLOC_PERTURB_=165)
