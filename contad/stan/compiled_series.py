@@ -51,6 +51,7 @@ def _evaluate(a, b, z):  # type: ignore[no-untyped-def]
 @njit(**OPTIONS)
 def hypergeometric_3F2(a, b, z):  # type: ignore[no-untyped-def]
     """The sum, where it converges."""
+    z = z * 1.0  # an array without axes is a number
     if len(a) != 3 or len(b) != 2:
         raise ValueError("hypergeometric_3F2: a and b must have 3 and 2 elements")
     if not _has_sum(a, b, z):
@@ -64,6 +65,7 @@ def hypergeometric_3F2(a, b, z):  # type: ignore[no-untyped-def]
 @njit(**OPTIONS)
 def hypergeometric_pFq(a, b, z):  # type: ignore[no-untyped-def]
     """The sum, where it converges."""
+    z = z * 1.0
     if len(a) > len(b) + 1:
         raise ValueError("hypergeometric_pFq: a must be a vector with at most one element more than b")
     if len(a) == len(b) + 1 and not _has_sum(a, b, z):

@@ -29,9 +29,12 @@ def join_arrays(x, y):  # type: ignore[no-untyped-def]
 
 
 @in_expressions(
-    {"": "0j", "0": "complex(x, 0.0)", "0 0": "complex(x, y)", "12345": "x + 0j", "012345 012345": "join_arrays(x, y)"},
+    {
+        "": "0j", "0": "complex(x * 1.0, 0.0)", "0 0": "complex(x * 1.0, y * 1.0)",  # an array without axes is a number
+        "12345": "x + 0j", "012345 012345": "join_arrays(x, y)",
+    },
     join_arrays=join_arrays,
-)
+)  # fmt: skip
 def to_complex(x: Value = 0.0, y: Value = 0.0) -> Any:
     """A complex number or array of its parts.
 

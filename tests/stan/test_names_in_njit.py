@@ -127,10 +127,6 @@ def integrate_boxes(p):
     return z * stan.hcubature(wave, (p[0], p[1]), 1, p[:1], p[3:])
 
 
-def differ(p):
-    return np.sum(stan.finite_diff_gradient(powers, p)[1] ** 2)
-
-
 def find_roots(p):
     return np.sum(stan.solve_newton(system, Y0, p[2], p[0]) ** 2)
 
