@@ -125,7 +125,8 @@ def sum_of(f, z, count):
     """A function whose value is a number made of what f gives."""
     values = z if isinstance(z, tuple) else (z,)
     parts = [f"z[{k}]" for k in range(len(z))] if isinstance(z, tuple) else ["z"]
-    parts = [f"({x}.real ** 2 + {x}.imag ** 2)" if np.iscomplexobj(y) else x for x, y in zip(parts, values, strict=True)]
+    pairs = zip(parts, values, strict=True)
+    parts = [f"({x}.real ** 2 + {x}.imag ** 2)" if np.iscomplexobj(y) else x for x, y in pairs]
     total = " + ".join(f"np.sum({x} * np.cos({x} + 0.3))" if np.ndim(y) else f"{x} * np.cos({x} + 0.3)"
                        for x, y in zip(parts, values, strict=True))  # fmt: skip
     arguments = ", ".join(f"x{k}" for k in range(count))
@@ -205,8 +206,9 @@ def test_every_transform(name):
     bars = contad.grad(expected, active)(*args)
     if name not in NOT_ON_THE_TAPE:
         assert_same(contad.grad(g, active, engine="tape")(*args), bars, 1e-7)
-    program = contad.record(lambda *given: g(*at(args, active, given)), *primals)
-    assert_same(contad.grad(program, tuple(range(len(active))))(*primals), bars, 1e-7)
+    if name != "stan.hypergeometric_3F2":  # its check reads values, so that `record` refuses it
+        program = contad.record(lambda *given: g(*at(args, active, given)), *primals)
+        assert_same(contad.grad(program, tuple(range(len(active))))(*primals), bars, 1e-7)
     tangents = tuple(0.3 * x + 0.1 for x in primals)
     _, along = contad.jvp(lambda *given: g(*at(args, active, given)), tuple(primals), tangents)
     assert_same(along, sum(np.sum(bar * t) for bar, t in zip(bars, tangents, strict=True)), 1e-7)

@@ -170,8 +170,8 @@ def approximate(p):
 
 QUICK = [map_jobs, sum_parts]
 SLOW = [
-    integrate, integrate_smooth, integrate_boxes, find_roots, find_roots_with_settings, solve, solve_others, solve_stiff, count_poisson,
-    count_neg_binomial, count_bernoulli, approximate,
+    integrate, integrate_smooth, integrate_boxes, find_roots, find_roots_with_settings, solve, solve_others,
+    solve_stiff, count_poisson, count_neg_binomial, count_bernoulli, approximate,
 ]  # fmt: skip
 
 

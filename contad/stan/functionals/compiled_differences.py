@@ -30,7 +30,7 @@ def _curvature(f, x, steps):  # type: ignore[no-untyped-def]
     return hessian(f)(x)
 
 
-_numbers, _vectors = njit(**OPTIONS)(lambda n: np.zeros(n)), njit(**OPTIONS)(lambda n: np.zeros((n, n)))
+_numbers, _vectors = njit(**OPTIONS)(lambda n: np.zeros((n,))), njit(**OPTIONS)(lambda n: np.zeros((n, n)))
 _matrices = njit(**OPTIONS)(lambda n: np.zeros((n, n, n)))
 
 
