@@ -67,6 +67,9 @@ _FORMS = {
 name_in_njit(
     sys.modules[__name__], forms={name: load for load, names in _FORMS.items() for name in names.split()}
 )
-initial_values.ode_adjoint_tol_ctl.instead = "call ode_adams, or ode_bdf for stiff equations"
-for _name in differential_algebraic.__all__:
-    vars(differential_algebraic)[_name].instead = "solve for the algebraic variables, and call ode_bdf"
+for _home, _names, _instead in (
+    (initial_values, ["ode_adjoint_tol_ctl"], "call ode_adams, or ode_bdf for stiff equations"),
+    (differential_algebraic, differential_algebraic.__all__, "solve for the algebraic variables, and call ode_bdf"),
+):
+    for _name in _names:
+        vars(_home)[_name].instead = _instead
