@@ -108,7 +108,7 @@ _LATER = {  # what is imported on first use, and where it is
     "checkpointed": "contad.numba_functions.checkpointed:checkpointed",  # which imports Numba
     "profile": "contad.profiling.profile:profile", "record": "contad.programs.program:record",
     "warm_up": "contad.warming:warm_up",
-    **{name: f"contad.{name}:" for name in ("scipy", "stan", "testing")},  # the colon: errors of the import are shown
+    **{name: f"contad.{name}:" for name in ("optim", "scipy", "stan", "testing")},  # with the colon, errors show
 }  # fmt: skip
 
 
@@ -162,4 +162,4 @@ def _find_elsewhere(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "ops", "scipy", "stan", "testing", "__version__"])
+    return sorted([*__all__, "ops", "optim", "scipy", "stan", "testing", "__version__"])

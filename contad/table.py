@@ -1,5 +1,9 @@
-"""The tables of functions: `python -m contad.table`, from the registries; `--stan` compares them with Stan by name."""
+"""The tables of functions: `python -m contad.table`, from the registries; `--stan` compares them with Stan by name.
 
+`--jax`, `--autograd`, `--scipy` and `--torch` call that library's functions on variables; it must be installed.
+"""
+
+import functools
 import inspect
 import re
 import sys
@@ -8,8 +12,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from contad.counts.judgement import Judgement
+from contad.counts.library_names import COUNTED
 from contad.engines import engine_names
-from contad.errors import ContadError, UnsupportedError
+from contad.errors import ContadError
 from contad.protocols.number_protocols import CONSTANTS
 from contad.rules.array_rule import ArrayRule, array_rules
 from contad.rules.numpy_functions import Entry, entries, find_exported_name
@@ -25,12 +31,12 @@ _BOUND = "8 ulp + 4 ulp x condition number"
 
 # functions that NumPy does not evaluate on object arrays of variables, the arrays of the engines closures and records
 NOT_ON_OBJECTS = {
-    "np.bincount", "np.gradient", "np.interp", "np.percentile", "np.quantile", "np.astype",
+    "np.bincount", "np.histogram2d", "np.histogramdd", "np.percentile", "np.quantile", "np.astype",
     "np.nanmedian", "np.nanquantile", "np.polydiv", "np.polyfit", "np.roots",
     "np.isclose", "np.allclose", "np.isneginf", "np.isposinf",  # np.isfinite and np.isinf refuse
     "np.array2string", "np.array_repr", "np.array_str",  # show variables
     "np.can_cast", "np.common_type", "np.min_scalar_type", "np.result_type",  # see the type object
-    "np.cov", "np.corrcoef",  # and functions that call LAPACK, and np.linalg.norm, which asks for floats
+    "np.cov", "np.corrcoef", "np.i0",  # and functions that call LAPACK, and np.linalg.norm, which asks for floats
     *(f"np.linalg.{name}" for name in (
         "cholesky", "cond", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matrix_norm", "matrix_rank",
         "norm", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensorinv", "tensorsolve")),
@@ -111,7 +117,7 @@ def _array_section() -> str:
     return (
         f"## Functions of arrays\n\n{len(rows)} functions. Kinds: a *rule* is one record with derivatives of its own; "
         "a *movement* only moves elements, and is a view where NumPy gives one; a *composite* is written with others; "
-        "a *constant* carries no derivative; what is *refused* says what to do instead.\n\nEngines: on `matrix` and in "
+        "a *constant* carries no derivative.\n\nEngines: on `matrix` and in "
         "forward mode NumPy's functions find contad's. On `closures` and `records` an array is an object array of "
         "variables, on which NumPy evaluates its function itself; they are named where it does so right.\n\n"
         + _table(ARRAY_HEADER, rows)
@@ -147,16 +153,15 @@ def _rule_row(rule: ArrayRule, group: Sequence[Entry]) -> list[str]:
 def _entry_row(group: Sequence[Entry]) -> list[str]:
     entry = group[0]
     names = [find_exported_name(each.function) for each in group]
-    differentiated = entry.kind not in ("constant", "refused")
     ways: Sequence[str] = ON_ARRAYS if NOT_ON_OBJECTS & set(names) else (*engine_names(), "forward")
     return [
         _code(entry.name),
         _codes(names),
         entry.kind,
-        _text(_remedy(entry) if entry.kind == "refused" else _sentence(entry)),
+        _text(_sentence(entry)),
         "",
-        "" if entry.kind == "refused" else ", ".join(ways),
-        "every" if differentiated else "",
+        ", ".join(ways),
+        "" if entry.kind == "constant" else "every",
     ]
 
 
@@ -168,14 +173,6 @@ def _sentence(entry: Entry) -> str:
     text = inspect.getdoc(entry.function) or ""
     sentence = re.search(r"^[A-Z].*?(?=\.\s|\.?\Z|\n\n)", text, re.MULTILINE | re.DOTALL)
     return f"{sentence[0]}." if sentence else ""
-
-
-def _remedy(entry: Entry) -> str:
-    try:
-        entry.implementation()
-    except UnsupportedError as error:
-        return str(error).partition("; ")[2]
-    return ""
 
 
 # ---- Stan's names ----------------------------------------------------------------------------------------------------
@@ -221,6 +218,23 @@ def _stan_row(row: parity.StanName) -> list[str]:
     return [_code(row.name), row.status, _code(row.how), _text("; ".join(filter(None, notes)))]
 
 
+# ---- other libraries -------------------------------------------------------------------------------------------------
+COUNT_HEADER = ("name", "status", "call", "remark")
+
+
+def library_table(library: str) -> str:
+    """How contad fares with each function of another library, as Markdown."""
+    found = list(COUNTED[library]())
+    totals = Counter(each.status for each in found)
+    numbers = ", ".join(f"{count} {status}" for status, count in totals.most_common())
+    rows = _table(COUNT_HEADER, map(_count_row, found))
+    return f"# Functions of {library}\n\n{len(found)} names: {numbers}.\n\n{rows}"
+
+
+def _count_row(found: Judgement) -> list[str]:
+    return [_code(found.name), found.status, _code(found.expression), _text(found.remark)]
+
+
 # ---- cells -----------------------------------------------------------------------------------------------------------
 def _first(lines: Iterable[str], start: str) -> str:
     return next((line.strip() for line in lines if line.strip().startswith(start)), "")
@@ -243,7 +257,8 @@ def _codes(names: Iterable[str]) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] not in ([], ["--stan"]):
-        print("usage: python -m contad.table [--stan]", file=sys.stderr)
+    choices = {"--stan": stan_table} | {f"--{name}": functools.partial(library_table, name) for name in COUNTED}
+    if len(sys.argv) > 2 or not {*sys.argv[1:]} <= choices.keys():
+        print(f"usage: python -m contad.table [{' | '.join(choices)}]", file=sys.stderr)
         sys.exit(2)
-    print(stan_table() if sys.argv[1:] else function_table(), end="")
+    print(choices[sys.argv[1]]() if sys.argv[1:] else function_table(), end="")

@@ -90,7 +90,7 @@ REFUSED = {  # (function, the expression that is told, what else the message say
     "quad": (lambda x: scipy.integrate.quad(lambda z: z * x[0], 0.0, 1.0)[0],
              "scipy.integrate.quad(lambda z: z * x[0], 0.0, 1.0)", "quad: |called back"),
     "out=": (lambda x: np.exp(x, out=DATA), "np.exp(x, out=DATA)", "out="),
-    "where=": (lambda x: np.exp(x, where=X > 0.4), "np.exp(x, where=X > 0.4)", "where= is not supported"),
+    "order=": (lambda x: np.exp(x, order="F"), 'np.exp(x, order="F")', "np.exp with order=: not supported"),
     "an axis": (lambda x: np.sum(x, dtype=np.float32), "np.sum(x, dtype=np.float32)", "dtype="),
     "a statement": (assigns, "DATA[0] = x[0]", r"DATA is a plain array, .* DATA = np\.array\(DATA\) before"),
     "a row": (assigns_a_row, "rows[0] = x", r"rows is a plain array, .* rows = np\.array\(rows\) before"),
@@ -122,7 +122,7 @@ def raised(call):
 
 
 # of object arrays nothing is lost, or NumPy and SciPy raise errors of their own
-OF_ARRAYS = {"np.packbits", "dirichlet", "dirichlet.logpdf", "where=", "pandas"}
+OF_ARRAYS = {"np.packbits", "dirichlet", "dirichlet.logpdf", "order=", "pandas"}
 CASES = [(name, engine) for name in REFUSED for engine in ("matrix", "forward")]
 CASES += [(name, engine) for name in REFUSED if name not in OF_ARRAYS for engine in ("records", "closures")]
 

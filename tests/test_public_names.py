@@ -27,7 +27,7 @@ def told(name):
 
 def test_the_top_level_has_some_ninety_names():
     assert len(set(contad.__all__)) == len(contad.__all__) <= 96
-    assert set(dir(contad)) - set(contad.__all__) == {"__version__", "ops", "scipy", "stan", "testing"}
+    assert set(dir(contad)) - set(contad.__all__) == {"__version__", "ops", "optim", "scipy", "stan", "testing"}
     known = {}
     exec("from contad import *", known)
     assert set(contad.__all__) <= set(known) and set(OLD).isdisjoint(known)

@@ -14,7 +14,6 @@ MOST_NAMES = 12
 # the files with fewer lines, and why
 SHORT = {
     "contad.kernels.shape_fields": "numbers that modules import by this name, with Numba and without it",
-    "contad.variables.dtypes": "a small subject of its own, which sixty files import",
     "contad.variables.open_types": "names of types, which every room imports",
     "contad.variables.weak_cache": "a decorator of five rooms",
     "contad.engines.records": "one of the five levels of refinement, which readers compare",

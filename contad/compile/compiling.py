@@ -24,7 +24,7 @@ _BEGAN = time.time()
 _MARK = os.urandom(16)  # of this process
 # Numba settings that do not change machine code
 _ELSEWHERE = ("NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY")
-UNUSED = ("command", "example", "testing")  # packages of contad that no other module imports
+UNUSED = ("command", "counts", "example", "testing")  # packages of contad that no other module imports
 
 # Every option, and why.
 NJIT_OPTIONS: dict[str, Any] = {

@@ -117,9 +117,10 @@ def add_freely(total: float, term: float) -> float:
 
 @type_callable(add_freely)
 def _type_of_sum(context):  # type: ignore[no-untyped-def]
-    return lambda total, term: signature(types.float64, types.float64, types.float64)
+    return lambda total, term: signature(*[types.float32 if total == term == types.float32 else types.float64] * 3)
 
 
+@lower_builtin(add_freely, types.float32, types.float32)
 @lower_builtin(add_freely, types.float64, types.float64)
 def _lower_sum(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return builder.fadd(*args, flags=("reassoc",))

@@ -1,14 +1,20 @@
 """Numba's lowering to LLVM IR for generated code, with less IR and the same instructions after optimisation.
 
-For each access to an element, Numba writes the whole array structure to the stack and reads it back. It clears each
-number that is dead, divides by the steps of ranges, and looks up the implementation of each operator four times.
-Generated code is nearly all loops over ranges, accesses to elements, and operators of numbers.
+For each access to an element, Numba writes the whole array structure to the stack and reads it back, and it extracts
+all fields of an array to count a reference. It clears each number that is dead, divides by the steps of ranges, and
+looks up the implementation of each operator four times. Generated code is nearly all loops over ranges, accesses to
+elements, and operators of numbers.
+
+LLVM also learns the range of the integers in a constant array. From it LLVM derives that indices are not negative and
+that small arrays fit on the stack, and it removes the code for other cases.
 """
 
 import operator
 from typing import Any
 
+import numpy as np
 from llvmlite.ir import Constant
+from llvmlite.ir.instructions import LoadInstr
 from numba import types
 from numba.core import cgutils, ir
 from numba.core.ir_utils import find_const, get_definition, guard
@@ -24,6 +30,10 @@ _OPERATORS = {  # whose lowering ignores constant operands
 _NUMBERS = {types.int64, types.float64, types.boolean}
 _RANGE, _COUNTER = types.range_state64_type, types.range_iter64_type
 _START, _STOP = range(2)  # fields of a range
+_LARGE = 10**6  # bytes; Numba may read larger constant arrays in place, where they can change
+# The least bound that is stated. LLVM vectorises loops of fewer than 16 iterations with masked stores, and a processor
+# waits for these before it loads one of the numbers.
+_LEAST_BOUND = 64
 
 
 class LeanLower(Lower):
@@ -35,19 +45,36 @@ class LeanLower(Lower):
         self._counted: dict[Any, bool] = {}  # whether values of a type are reference-counted
 
     def delvar(self, name: str) -> None:
-        """End the life of a name: without reference counts there is nothing to do."""
-        if self._is_counted(self.typeof(name)):
+        """End the life of a name: without reference counts there is nothing to do.
+
+        Of an array in memory, only the pointer to its count is read and cleared.
+        """
+        kind = self.typeof(name)
+        if type(kind) is types.Array and name not in self._blk_local_varmap:
+            self._singly_assigned_vars.discard(name)
+            self._alloca_var(name, kind)
+            described = make_array(kind)(self.context, self.builder, ref=self.getvar(name))
+            held = described._get_ptr_by_name("meminfo")
+            super().decref(types.MemInfoPointer(kind.dtype), self.builder.load(held))
+            self.builder.store(Constant(held.type.pointee, None), held)
+        elif self._is_counted(kind):
             super().delvar(name)
 
     def incref(self, typ: Any, val: Any) -> None:
         """Increment a reference count, if the type has one."""
         if self._is_counted(typ):
-            super().incref(typ, val)
+            super().incref(*self._find_count(typ, val))
 
     def decref(self, typ: Any, val: Any) -> None:
         """Decrement it."""
         if self._is_counted(typ):
-            super().decref(typ, val)
+            super().decref(*self._find_count(typ, val))
+
+    def _find_count(self, kind: Any, value: Any) -> tuple[Any, Any]:
+        """Of an array, the pointer to its count. Numba extracts all fields, to look for counts in them."""
+        if type(kind) is not types.Array:
+            return kind, value
+        return types.MemInfoPointer(kind.dtype), self.builder.extract_value(value, 0)
 
     def _is_counted(self, kind: Any) -> bool:
         found = self._counted.get(kind)
@@ -120,7 +147,10 @@ class LeanLower(Lower):
         """a[i], a[i, j]"""
         kind = self._kind_of_element(value, index, signature)
         if kind is None:
-            return super().lower_getitem(resty, expr, value, index, signature)
+            found = super().lower_getitem(resty, expr, value, index, signature)
+            if isinstance(found, LoadInstr) and found.type == WORD:
+                self._state_range(found, value)
+            return found
         found = load_item(self.context, self.builder, kind, self._emit_pointer(kind, value, index))
         return self.context.cast(self.builder, found, signature.return_type, resty)
 
@@ -132,6 +162,15 @@ class LeanLower(Lower):
         pointer = self._emit_pointer(kind, target_var, index_var)
         store_item(self.context, self.builder, kind, self._cast_var(value_var, kind.dtype), pointer)
         return None
+
+    def _state_range(self, loaded: Any, array: Any) -> None:
+        """Tell LLVM the range of an integer that is loaded from a constant array."""
+        made = guard(get_definition, self.func_ir, array)
+        held = made.value if isinstance(made, (ir.Global, ir.FreeVar)) else None
+        if isinstance(held, np.ndarray) and held.dtype == np.int64 and 0 < held.nbytes <= _LARGE:
+            end = max(int(held.max()) + 1, _LEAST_BOUND)
+            if end <= np.iinfo(np.int64).max:
+                loaded.set_metadata("range", self.module.add_metadata([WORD(int(held.min())), WORD(end)]))
 
     def _kind_of_element(self, array: Any, index: Any, signature: Any) -> Any:
         """The type of an array of numbers in a stack slot, if int64 indices select one number; else None."""

@@ -17,12 +17,18 @@ _DOUBLE, _INT = ir.DoubleType(), ir.IntType(64)
 kernel = njit(**(NJIT_OPTIONS | {"cache": False}), forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
+def _join(*kinds: Any) -> Any:
+    """The type of a computation with numbers of these types: float32 if all are, else float64."""
+    return types.float32 if all(kind == types.float32 for kind in kinds) else types.float64
+
+
 def _call_llvm(name: str) -> Any:
-    """Makes a function that emits an LLVM intrinsic on doubles."""
+    """Makes a function that emits an LLVM intrinsic on numbers of one type."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.FunctionType(_DOUBLE, [_DOUBLE] * len(args))
-        return builder.call(builder.module.declare_intrinsic(name, [_DOUBLE], kind), args)
+        kind = args[0].type
+        function = ir.FunctionType(kind, [kind] * len(args))
+        return builder.call(builder.module.declare_intrinsic(name, [kind], function), args)
 
     return emit
 
@@ -30,19 +36,21 @@ def _call_llvm(name: str) -> Any:
 @intrinsic
 def fma(typing, x, y, z):  # type: ignore[no-untyped-def]
     """x * y + z, rounded once."""
-    return types.float64(types.float64, types.float64, types.float64), lambda c, builder, s, args: builder.fma(*args)
+    kind = _join(x, y, z)
+    return kind(kind, kind, kind), lambda c, builder, s, args: builder.fma(*args)
 
 
-def choose(condition: bool, x: float, y: float) -> float:
+def choose(condition: Any, x: Any, y: Any) -> Any:
     """x where the condition holds, else y."""
     return x if condition else y
 
 
 @type_callable(choose)
 def _type_of_choose(context):  # type: ignore[no-untyped-def]
-    return lambda condition, x, y: signature(types.float64, types.boolean, types.float64, types.float64)
+    return lambda condition, x, y: signature(_join(x, y), types.boolean, _join(x, y), _join(x, y))
 
 
+@lower_builtin(choose, types.boolean, types.float32, types.float32)
 @lower_builtin(choose, types.boolean, types.float64, types.float64)
 def _lower_choose(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return builder.select(*args)
@@ -69,13 +77,13 @@ def shift_right(typing, k, by):  # type: ignore[no-untyped-def]
 @intrinsic
 def absolute(typing, x):  # type: ignore[no-untyped-def]
     """|x|."""
-    return types.float64(types.float64), _call_llvm("llvm.fabs")
+    return _join(x)(_join(x)), _call_llvm("llvm.fabs")
 
 
 @intrinsic
 def with_sign(typing, x, y):  # type: ignore[no-untyped-def]
     """|x| with the sign of y."""
-    return types.float64(types.float64, types.float64), _call_llvm("llvm.copysign")
+    return _join(x, y)(_join(x, y), _join(x, y)), _call_llvm("llvm.copysign")
 
 
 def polynomial(coefficients: tuple[float, ...]) -> Any:
@@ -83,12 +91,14 @@ def polynomial(coefficients: tuple[float, ...]) -> Any:
 
     @intrinsic
     def evaluate(typing, x):  # type: ignore[no-untyped-def]
+        kind = _join(x)
+
         def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            *rest, total = (ir.Constant(_DOUBLE, c) for c in coefficients)
+            *rest, total = (context.get_constant(kind, c) for c in coefficients)
             for c in reversed(rest):
                 total = builder.fma(total, args[0], c)
             return total
 
-        return types.float64(types.float64), emit
+        return kind(kind), emit
 
     return evaluate

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from numba import types
+
 from contad.compile.compiling import load_cached, write_options
-from contad.elementary import angles, exponentials, logarithms, tails
+from contad.compile.overloads import add_overload
+from contad.elementary import angles, exponentials, logarithms, single_precision, tails
 
 
 class Elementary(NamedTuple):
@@ -17,6 +20,7 @@ class Elementary(NamedTuple):
     ulps: float  # the error bound in units in the last place
     called: str  # how generated source calls it without the kernel
     far: Callable[[float], float] | None = None  # the function beyond the kernel's domain
+    single: Callable[[Any], Any] | None = None  # the kernel for float32; otherwise `kernel`, in float64, serves
 
     @property
     def name(self) -> str:
@@ -25,17 +29,17 @@ class Elementary(NamedTuple):
 
 
 _ALL = (
-    Elementary(exponentials.exp, 1.0, "math.exp"),
+    Elementary(exponentials.exp, 1.0, "math.exp", single=single_precision.exp),
     Elementary(exponentials.exp2, 1.0, "np.exp2"),
     Elementary(exponentials.expm1, 1.0, "math.expm1"),
     Elementary(exponentials.sinh, 1.0, "math.sinh"),
     Elementary(exponentials.cosh, 1.0, "math.cosh"),
-    Elementary(exponentials.tanh, 1.0, "math.tanh"),
+    Elementary(exponentials.tanh, 1.0, "math.tanh", single=single_precision.tanh),
     Elementary(exponentials.expit, 1.0, "value_expit"),
-    Elementary(logarithms.log, 1.0, "math.log"),
+    Elementary(logarithms.log, 1.0, "math.log", single=single_precision.log),
     Elementary(logarithms.log2, 1.0, "math.log2"),
     Elementary(logarithms.log10, 1.0, "math.log10"),
-    Elementary(logarithms.log1p, 1.0, "math.log1p"),
+    Elementary(logarithms.log1p, 1.0, "math.log1p", single=single_precision.log1p),
     Elementary(logarithms.log1p_exp, 1.0, "value_log1p_exp"),
     Elementary(logarithms.log1m_exp, 1.0, "value_log1m_exp"),
     Elementary(logarithms.log_expit, 1.0, "value_log_expit"),
@@ -48,6 +52,23 @@ _ALL = (
 )
 ELEMENTARY = {found.name: found for found in _ALL}
 BY_CALL = {found.called: found for found in _ALL}  # by the name that source calls without the kernel
+
+
+def kernel_of(name: str) -> Callable[[Any], Any]:
+    """The kernel; where there is one for float32 as well, a function that chooses by the type of its argument."""
+    found = ELEMENTARY[name]
+    if found.single is None:
+        return found.kernel
+
+    def compute(x: Any) -> Any:
+        return found.kernel(x)
+
+    @add_overload(compute, jit_options={"forceinline": True})
+    def _compute(x: Any) -> Any:
+        kernel: Any = found.single if x == types.float32 else found.kernel
+        return lambda x: kernel(x)  # noqa: PLW0108  (Numba takes functions only)
+
+    return compute
 
 
 @functools.cache
@@ -68,12 +89,12 @@ _HEAD = '''\
 import math
 
 import numpy as np
-from contad.elementary.elementary_table import ELEMENTARY
+from contad.elementary.elementary_table import kernel_of
 from contad.compile.machine_code import njit
 '''
 _FUNCTIONS = """
 
-_{name} = ELEMENTARY[{name!r}].kernel
+_{name} = kernel_of({name!r})
 
 
 @njit({options})

@@ -17,6 +17,11 @@ def new_row() -> Any:
     return np.zeros(ROWS)
 
 
+def new_single_row() -> Any:
+    """An uninitialised row of float32 numbers, likewise."""
+    return np.zeros(ROWS, np.float32)
+
+
 def place(k: int) -> int:
     """k, a nonnegative index: compiled code does not test indices made from it for counting from the end."""
     return k
@@ -64,18 +69,26 @@ def _type_of_row(context):  # type: ignore[no-untyped-def]
     return lambda: types.Array(types.float64, 1, "C")
 
 
+@type_callable(new_single_row)
+def _type_of_single_row(context):  # type: ignore[no-untyped-def]
+    return lambda: types.Array(types.float32, 1, "C")
+
+
 @lower_builtin(new_row)
+@lower_builtin(new_single_row)
 def _lower_row(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     """Emit an array in stack memory."""
+    kind = signature.return_type
+    number, size = context.get_data_type(kind.dtype), kind.dtype.bitwidth // 8
     with builder.goto_entry_block():
-        data = builder.alloca(ir.ArrayType(ir.DoubleType(), ROWS))  # `alloca_once` would write zeros into it
-    made = make_array(signature.return_type)(context, builder)
+        data = builder.alloca(ir.ArrayType(number, ROWS))  # `alloca_once` would write zeros into it
+    made = make_array(kind)(context, builder)
     populate_array(
         made,
-        data=builder.bitcast(data, ir.DoubleType().as_pointer()),
+        data=builder.bitcast(data, number.as_pointer()),
         shape=[context.get_constant(types.intp, ROWS)],
-        strides=[context.get_constant(types.intp, 8)],
-        itemsize=context.get_constant(types.intp, 8),
+        strides=[context.get_constant(types.intp, size)],
+        itemsize=context.get_constant(types.intp, size),
         meminfo=None,
     )
     return pack(made)

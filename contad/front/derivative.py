@@ -323,7 +323,8 @@ class Derivative(Dispatcher, WrittenOut):
         """The arguments of f, with differentiated ones as floats."""
         args = self.form.of_f(args)
         argnums = self.form.argnums or range(len(args))
-        return tuple(map_leaves(_as_floats, x) if n in argnums else x for n, x in enumerate(args))
+        convert = functools.partial(_as_floats, self.form.keeps_dtype)
+        return tuple(map_leaves(convert, x) if n in argnums else x for n, x in enumerate(args))
 
     def _argument_names(self, count: int) -> list[str]:
         """The names of the arguments in messages."""
@@ -582,8 +583,10 @@ def _holds_function(t: NumbaType) -> bool:
     return isinstance(t, types.Dispatcher) or (isinstance(t, types.BaseTuple) and any(map(_holds_function, t)))
 
 
-def _as_floats(x: Nested) -> Nested:
+def _as_floats(keeps_dtype: bool, x: Nested) -> Nested:
     """Arrays and numbers as floats; None and functions, which named tuples may hold, unchanged."""
+    if keeps_dtype and getattr(x, "dtype", None) == np.float32:
+        return x
     if isinstance(x, np.ndarray):
         return x if np.iscomplexobj(x) else x.astype(float)
     return float(x) if isinstance(x, (int, float, np.number)) and not np.iscomplexobj(x) else x

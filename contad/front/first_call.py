@@ -21,6 +21,8 @@ from contad.variables.open_types import Nested, NumbaFunction, NumbaType, Real
 from contad.variables.trees import flatten, leaves_of, map_leaves
 
 _CLOSE = 1e-12  # relative: sums in another order, products for powers
+_CLOSE_SINGLE = 1e-5  # if there are float32 numbers, which an engine may round less often
+_SINGLE = {"float32", "single", "complex64", "csingle"}
 _FAST = 1e-6  # if fastmath lets every operation round freely
 _RUNS, _SPREADS = 8, 100.0  # values of f with an ulp of noise in its arguments; tolerated multiple of their spread
 _COMPARED = (types.Number, types.Boolean, types.Array, types.BaseTuple, types.NoneType, types.Dispatcher, types.Omitted)
@@ -48,6 +50,7 @@ class FirstCall:
         self.dispatchers = dispatchers
         self.what = what
         self.engine = engine
+        self.close = _CLOSE  # the relative distance of values that are taken to be the same
 
     def __call__(
         self, derivative: FunctionType, run_types: Sequence[NumbaType], form: Form, args: tuple[Nested, ...]
@@ -79,12 +82,10 @@ class FirstCall:
         f gets the arguments as they are. If it does not take them, or if they are float32 and f would round
         accordingly, it gets them in float64, as the engine did.
         """
-        rounds = any(
-            leaf.dtype.kind in "fc" and leaf.dtype not in (float, complex)
-            for leaf in map(np.asarray, _numbers_in(args))
-        )
-        taken = converted if rounds else args
+        taken = converted if any(map(_rounds, _numbers_in(args))) else args
         fast = any(f.targetoptions.get("fastmath") for f in self.dispatchers)
+        single = any(map(_rounds, _numbers_in(converted))) or any(map(_names_single, self.dispatchers))
+        self.close = _CLOSE_SINGLE if single else _FAST if fast else _CLOSE
         kinds = [[leaf.dtype for leaf in map(np.asarray, _numbers_in(x))] for x in (taken, converted)]
         if kinds[0] == kinds[1] and self._is_so_in_python(got, taken, fast):
             return
@@ -97,7 +98,7 @@ class FirstCall:
             except (NumbaError, TypeError):
                 return
         distance = _distance(got, expected, fast)
-        if distance <= (_FAST if fast else _CLOSE):
+        if distance <= self.close:
             return
         if _distance(self._value(taken), expected, fast) > 0.0:
             return  # f has no definite value: for example, it counts its calls
@@ -118,7 +119,7 @@ class FirstCall:
     def _is_so_of_floats(self, got: Nested, converted: tuple[Nested, ...], fast: bool) -> bool:
         """Whether f has this value at the arguments as the engine took them."""
         with contextlib.suppress(NumbaError, TypeError):
-            return _distance(got, self._value(converted), fast) <= (_FAST if fast else _CLOSE)
+            return _distance(got, self._value(converted), fast) <= self.close
         return False
 
     def _is_so_in_python(self, got: Nested, args: tuple[Nested, ...], fast: bool) -> bool:
@@ -132,7 +133,7 @@ class FirstCall:
             return False
         with contextlib.suppress(Exception), np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return _distance(got, f.py_func(*self._spare(args)), fast) <= (_FAST if fast else _CLOSE)
+            return _distance(got, f.py_func(*self._spare(args)), fast) <= self.close
         return False
 
     def _value(self, args: tuple[Nested, ...]) -> Nested:
@@ -166,6 +167,17 @@ def _numbers_in(x: Nested) -> list[Real]:
     return [leaf for leaf in leaves_of(x) if isinstance(leaf, (int, float, np.ndarray, np.generic))]
 
 
+def _rounds(x: Real) -> bool:
+    """Whether a number or the numbers of an array have fewer digits than float64."""
+    dtype = np.asarray(x).dtype
+    return dtype.kind in "fc" and dtype not in (float, complex)
+
+
+def _names_single(f: NumbaFunction) -> bool:
+    """Whether the code of a function names a type of few digits."""
+    return not _SINGLE.isdisjoint(f.py_func.__code__.co_names)
+
+
 def _as_typed(x: Nested, t: NumbaType) -> Nested:
     """An argument of exactly the type that `run` is compiled for: Python's conversions keep the layout."""
     if isinstance(t, types.BaseTuple):
@@ -190,11 +202,15 @@ def _nudge(args: tuple[Nested, ...], draw: np.random.Generator) -> Nested:
 
 
 def _move(draw: np.random.Generator, x: Nested) -> Nested:
-    if isinstance(x, np.ndarray) and x.dtype in (float, complex):
-        moved = x * (1.0 + draw.choice([-(2.0**-52), 2.0**-52], x.shape))
-        moved.flags.writeable = x.flags.writeable
-        return moved
-    return x * (1.0 + draw.choice([-(2.0**-52), 2.0**-52])) if isinstance(x, (float, complex)) else x
+    if not isinstance(x, (np.ndarray, np.inexact, float, complex)) or np.asarray(x).dtype.kind not in "fc":
+        return x
+    dtype = np.asarray(x).dtype
+    ulp = np.finfo(dtype).eps
+    moved = np.asarray(x * (1.0 + draw.choice([-ulp, ulp], np.shape(x)))).astype(dtype)
+    if not isinstance(x, np.ndarray):
+        return moved[()]
+    moved.flags.writeable = x.flags.writeable
+    return moved
 
 
 def _distance(got: Nested, expected: Nested, fast: bool) -> float:

@@ -64,6 +64,8 @@ class Form(NamedTuple):
     checkpoint: bool = False  # whether long loops are checkpointed
     holomorphic: bool = False  # for Jacobians: whether complex results have derivatives by complex arguments
     out: bool = False  # for gradients: whether to write them into arrays, the last argument
+    keep_dtype: bool = False  # whether f computes with float32 arguments as they are, and gradients have their dtype
+    wide_sums: bool = False  # whether sums of float32 numbers are accumulated in float64
 
     @property
     def row(self) -> KindRow:
@@ -80,6 +82,11 @@ class Form(NamedTuple):
     def shown(self) -> str:
         """The transform's name."""
         return KINDS[self.kind].shown or self.kind
+
+    @property
+    def keeps_dtype(self) -> bool:
+        """Whether `run` takes float32 arguments as they are, which gradients and vjps do if the settings say so."""
+        return self.keep_dtype and self.mode in ("value_and_grad", "vjp") and not self.loops and not self.out
 
     @property
     def is_packed(self) -> bool:

@@ -17,7 +17,7 @@ from contad.ops.close_values import LOST, was_lost
 from contad.rules.compilable import MakesDerivatives
 from contad.variables.arguments import fail
 from contad.variables.complex_pair import is_complex
-from contad.variables.dtypes import FLOAT
+from contad.variables.dtypes import FLOAT, PRECISION, SINGLE
 from contad.variables.layout import subclass_of_arrays
 from contad.variables.number import is_real
 from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
@@ -106,7 +106,13 @@ def gradient_of(
     argnums, has_aux, engine = options["argnums"], options["has_aux"], options["engine"]
     form = Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux)
     form = form._replace(numerics=options["numerics"], checkpoint=options["checkpoint"], out=options["out"])
+    form = form._replace(**_precision())
     return Derivative(f.dispatcher, form, engine, eager, f.memo, (transform, options))
+
+
+def _precision() -> dict[str, Any]:
+    """The fields of a form that follow `contad.settings`."""
+    return {"keep_dtype": PRECISION.keeps, "wide_sums": PRECISION.keeps and PRECISION.accumulate == FLOAT}
 
 
 def require_numerics(what: str, numerics: str) -> None:
@@ -153,13 +159,15 @@ def pair_of(
     engine takes, with the Python copy of f.
     """
     memo = memo_of(f)
-    key = kind, engine, argnums
+    precision = _precision()
+    key = kind, engine, argnums, *precision.values()
     if key not in memo:
         from contad.front.checked_twin import checked_twin
         from contad.front.derivative import Derivative
         from contad.front.form import Form
 
-        memo[key] = Derivative(f, Form(kind, argnums), engine, lambda: functools.partial(eager, checked_twin(f)), memo)
+        form = Form(kind, argnums, **precision)
+        memo[key] = Derivative(f, form, engine, lambda: functools.partial(eager, checked_twin(f)), memo)
     return memo[key]
 
 
@@ -202,11 +210,16 @@ def require_no_counts(primals: Sequence[Nested], what: str, remedy: str, error: 
 
 
 def _own_parts(x: Nested) -> Nested:
-    """Numbers as floats, arrays as copies in float64, tuples of these; UnsupportedError for anything else."""
+    """Numbers as floats, arrays as copies in float64, tuples of these; UnsupportedError for anything else.
+
+    float32 is kept if the settings say so.
+    """
     return map_leaves(_own, x, is_leaf=lambda part: not isinstance(part, tuple))
 
 
 def _own(x: Nested) -> Nested:
+    if PRECISION.keeps and getattr(x, "dtype", None) == SINGLE and not subclass_of_arrays(x):
+        return x.copy()
     if isinstance(x, np.ndarray) and x.dtype.kind in "fiu" and not subclass_of_arrays(x):
         return x.astype(np.float64)
     if is_real(x) and not isinstance(x, (bool, np.bool_, np.ndarray)):

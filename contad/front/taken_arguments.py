@@ -41,17 +41,18 @@ class Argument(NamedTuple):
         return [leaf for part in parts for leaf in part.leaves()]
 
 
-def differentiate(x: Argument) -> Argument:
+def differentiate(x: Argument, keep_dtype: bool = False) -> Argument:
     """An argument to differentiate: numbers become float64 or complex128, arrays likewise, and writable.
 
-    Raises UnsupportedError unless it holds only numbers and arrays of them.
+    With `keep_dtype`, float32 stays float32. Raises UnsupportedError unless it holds only numbers and arrays of them.
     """
     t = types.unliteral(x.type)
-    to = _CONVERTED.get(t.dtype if isinstance(t, types.Array) else t)
+    element = t.dtype if isinstance(t, types.Array) else t
+    to = element if keep_dtype and element == types.float32 else _CONVERTED.get(element)
     if to is not None and t == to:
         return Argument(t, x.expression)
     if to is not None and not isinstance(t, types.Array):
-        return Argument(to, f"{'float' if to == types.float64 else 'np.complex128'}({x.expression})")
+        return Argument(to, f"{'float' if t in types.integer_domain else f'np.{to}'}({x.expression})")
     if to is not None:
         layout = t.layout if t.layout in "CF" else "C"
         if t.dtype != to:
@@ -62,7 +63,7 @@ def differentiate(x: Argument) -> Argument:
     if isinstance(t, types.NoneType):
         return x
     if isinstance(t, types.BaseTuple) and len(t):
-        parts = [differentiate(Argument(part, f"{x.expression}[{k}]")) for k, part in enumerate(t)]
+        parts = [differentiate(Argument(part, f"{x.expression}[{k}]"), keep_dtype) for k, part in enumerate(t)]
         if all(part.type == was for part, was in zip(parts, t, strict=True)):
             return Argument(t, x.expression)
         if not isinstance(t, types.BaseNamedTuple):
@@ -173,7 +174,7 @@ class TypedCall(NamedTuple):
         form = self.form
         kinds = tuple(x.type for x in self.taken)
         asked = Request(self.f.py_func, self.f, kinds, self.argnums, form.has_aux, form.mode, form.orders)
-        return asked._replace(numerics=form.numerics, checkpoint=form.checkpoint)
+        return asked._replace(numerics=form.numerics, checkpoint=form.checkpoint, wide_sums=form.wide_sums)
 
     @property
     def checks(self) -> list[str]:
@@ -224,7 +225,7 @@ def read_call(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: st
         argnums, wanted = form.argnums, (*form.argnums, *form.along)
         if max(wanted) >= len(arguments):
             raise TypeError(f"{what}: argnums {argnums} out of range for {len(arguments)} positional argument(s)")
-    taken = [differentiate(x) if n in wanted else constant(x) for n, x in enumerate(arguments)]
+    taken = [differentiate(x, form.keeps_dtype) if n in wanted else constant(x) for n, x in enumerate(arguments)]
     return TypedCall(f, form, what, arguments, [*taken, *defaults], argnums, own, tuple(parameters))
 
 

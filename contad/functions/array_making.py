@@ -25,7 +25,8 @@ from contad.variables.complex_pair import (
     real_part,
 )
 from contad.variables.creation import array, assignable, full as full_of, makes_arrays_of_variables
-from contad.variables.dtypes import FLOAT, require_float64
+from contad.variables.dtypes import FLOAT, KEPT, PRECISION, require_float64
+from contad.variables.kept_dtypes import STANDING, round_to, stands_in
 from contad.variables.layout import box_up
 from contad.variables.number import Carrier, Number, map_numbers, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Options, Value
@@ -38,6 +39,9 @@ def _with_room(a: ArrayValue) -> ArrayValue:
 
     Engines without array variables would need object arrays, for which NumPy computes little, so none is made.
     """
+    if a.__class__ is np.ndarray and a.dtype in KEPT and PRECISION.keeps:
+        made = _with_room(a.astype(FLOAT))
+        return a if made.__class__ is np.ndarray else round_to(made, a.dtype)
     if a.__class__ is not np.ndarray or a.dtype not in _ROOMY or not a.size or not makes_arrays_of_variables():
         return a
     return assignable(a) if a.dtype == FLOAT else ComplexArray(assignable(a.real), assignable(a.imag))
@@ -103,6 +107,10 @@ def _converting(name: str) -> Function:
                 return x
             parts = (map_lists(part, x) for part in (real_part, imag_part))
             return join(*(convert_variables(part, FLOAT, *args[1:], **options) for part in parts))
+        keeps = PRECISION.keeps or (STANDING and stands_in((x,)))
+        if dtype is not None and keeps and np.dtype(dtype) in (FLOAT, *KEPT):
+            z = convert_variables(x, None, *args[1:], **options)
+            return z if isinstance(z, np.ndarray) else round_to(z, np.dtype(dtype))
         require_float64(f"np.{name}", dtype)
         order = _ORDERED.get(name) or (args[1] if len(args) > 1 else options.pop("order", None)) or "K"
         refuses_copies = "copy" in options
@@ -166,10 +174,44 @@ def fromiter(iterable: Any, dtype: Option, *args: Option, **options: Option) -> 
     return array(items)
 
 
+class Concatenator:
+    """np.r_ or np.c_, also of arrays of variables and lists with variables: it moves their elements to where NumPy's
+    own object puts their positions."""
+
+    def __init__(self, own: Any) -> None:
+        self.own = own
+
+    def __len__(self) -> int:
+        return 0
+
+    def __getitem__(self, key: Any) -> Any:
+        if not holds_carriers(key) or not makes_arrays_of_variables():
+            return self.own[key]
+        places: list[Any] = []
+        pieces: list[ArrayValue] = []
+        count = 0
+        for item in key if isinstance(key, tuple) else (key,):
+            if isinstance(item, str):
+                places.append(item)
+                continue
+            piece = np.r_[item] if isinstance(item, slice) else array(item) if holds_carriers(item) else item
+            n, shape = np.size(piece), np.shape(piece)
+            places.append(np.arange(count, count + n).reshape(shape) if shape else count)
+            pieces.append(np.ravel(piece))
+            count += n
+        return np.concatenate(pieces)[np.asarray(self.own[tuple(places)])]
+
+
+def ndenumerate(a: Nested) -> Any:
+    """np.ndenumerate, also of an array of variables."""
+    return ((k, a[k]) for k in np.ndindex(a.shape)) if isinstance(a, Array) else np.ndenumerate(a)
+
+
 CONVERSIONS: dict[str, Function] = {
     name: _converting(name) for name in ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray")
 }
 CONVERSIONS |= {"fromiter": fromiter, "full": full, "full_like": full_like}
+SELECTIONS: dict[str, Any] = {"ndenumerate": ndenumerate, "r_": Concatenator(np.r_), "c_": Concatenator(np.c_)}
 CREATIONS: dict[str, Function] = {name: _making(name, of) for name, of in CONVERSIONS.items()} | {
     name: _making(name)
     for name in ("zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like", "eye", "identity", "arange",

@@ -9,6 +9,7 @@ runs as a copy of itself that finds these (see `contad.functions.callees`).
 
 import functools
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -203,6 +204,22 @@ def _by_entry(function: Function) -> Function:
     return call
 
 
+def _of_lists(function: Function) -> Function:
+    """A NumPy function that refuses object arrays, as contad's form of it for lists and object arrays of variables."""
+
+    @functools.wraps(function)
+    def call(*args: Value, **options: Option) -> Value:
+        given = [x if x.__class__ is np.ndarray or isinstance(x, Array) else _take(x) for x in args]
+        given = [_take(x) if x.__class__ is np.ndarray and x.dtype == object else x for x in given]
+        entry = entry_of(function)
+        if entry is None or not (any(map(_is_objects, args)) or any(map(operator.is_not, given, args))):
+            return function(*args, **options)
+        z = entry.implementation(*given, **options)
+        return z[()] if isinstance(z, np.ndarray) and z.ndim == 0 else z
+
+    return call
+
+
 def _root(square: Real, length: Real) -> Real:
     """The root of a sum of squares; for 0 the length by hypot, which has derivatives there."""
     return length if square == 0.0 else np.sqrt(square)
@@ -257,6 +274,17 @@ OF_LINALG: dict[str, Function] = {  # name in np.linalg -> replacement for varia
     "norm": norm,
     "matrix_power": matrix_power,
 }
+# and for code that makes lists, in which NumPy would find numbers: name -> replacement for variables
+LISTED: dict[str, Function] = {
+    name: _of_lists(getattr(np, name))
+    for name in ("corrcoef", "cov", "gradient", "interp", "nanmedian", "nanpercentile", "nanquantile", "percentile",
+                 "polydiv", "polyfit", "quantile", "roots")
+}  # fmt: skip
+LISTED_OF_LINALG: dict[str, Function] = {
+    name: _of_lists(getattr(np.linalg, name))
+    for name in ("cholesky", "cond", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matrix_norm", "pinv",
+                 "qr", "slogdet", "solve", "svd", "svdvals", "tensorinv", "tensorsolve")
+}  # fmt: skip
 OF_FFT: dict[str, Function] = {  # name in np.fft -> replacement for variables
     name: _by_entry(function)
     for name in np.fft.__all__

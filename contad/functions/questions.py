@@ -26,11 +26,12 @@ from contad.functions.bound_names import methods_called
 from contad.functions.math_functions import as_complex
 from contad.functions.methods_of_arrays import METHODS
 from contad.functions.stand_in_classes import original, super_of_users
-from contad.functions.stand_in_modules import ANSWERED, MADE, OF_NUMBERS, StandIns, answering
+from contad.functions.stand_in_modules import ANSWERED, ANSWERED_OF_LISTS, MADE, OF_NUMBERS, StandIns, answering
 from contad.functions.watched_blocks import look_at, watch
 from contad.rules.definition import codes_of, global_names
 from contad.variables.array import Array
 from contad.variables.complex_pair import COMPLEX128, ComplexNumber, ComplexPair, split
+from contad.variables.kept_dtypes import dtype_for
 from contad.variables.number import Carrier, Number, stands_for_float
 from contad.variables.weak_cache import weak_cache
 
@@ -74,7 +75,8 @@ def questions_of(code: CodeType) -> Questions:
         not names.isdisjoint(_CAUGHT) and "CHECK_EXC_MATCH" in operations,
         any(x == "__iter__" for c in codes for x in c.co_consts if isinstance(x, str)),
         not {name for c in codes[1:] for name in c.co_names}.isdisjoint(_CAUGHT | ANSWERS.keys()),
-        not names.isdisjoint(ANSWERED),
+        not names.isdisjoint(ANSWERED)
+        or (not operations.isdisjoint(("BUILD_LIST", "LIST_APPEND")) and not names.isdisjoint(ANSWERED_OF_LISTS)),
         frozenset(i.argval for i in instructions if i.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")),
         any(map(_is_write, instructions)) or not names.isdisjoint(_WRITING) or any(map(_names_out, codes)),
         any(map(_compares_types, codes)),
@@ -246,7 +248,9 @@ def class_of_primal(x: object) -> type:
         return complex if whole else np.complex128 if isinstance(x, ComplexNumber) else np.ndarray
     if not isinstance(x, Carrier):
         return original(type(x))
-    return np.ndarray if isinstance(x, Array) else float if x.is_float else np.float64
+    if isinstance(x, Array):
+        return np.ndarray
+    return float if x.is_float else dtype_for(x).type
 
 
 def isinstance_of_primal(x: object, classes: type | tuple[Any, ...]) -> bool:

@@ -26,6 +26,7 @@ from typing import Any
 from weakref import ref
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from contad.compile.dispatchers import is_dispatcher
 from contad.functions.polynomial_classes import take_up
@@ -34,6 +35,7 @@ from contad.functions.stand_in_classes import function_of
 from contad.functions.stand_in_containers import CONTAINERS, MAPPINGS
 from contad.functions.stand_in_modules import ASSIGNABLE, PLAIN, StandIns
 from contad.rules.definition import looked_up
+from contad.variables.dtypes import FLOAT, PRECISION, SINGLE
 from contad.variables.weak_cache import weak_cache
 
 # the folders of Python and libraries, in the form in which the system compares file names; NumPy may be beside the
@@ -524,19 +526,27 @@ class _Before:
 
     def __init__(self) -> None:
         self.rewrite, self.libraries = SETTINGS.rewrite, SETTINGS.libraries
+        self.keeps, self.accumulate = PRECISION.keeps, PRECISION.accumulate
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, where: TracebackType | None) -> None:
         SETTINGS.rewrite, SETTINGS.libraries = self.rewrite, self.libraries
+        PRECISION.keeps, PRECISION.accumulate = self.keeps, self.accumulate
 
     def __repr__(self) -> str:
         names = sorted(SETTINGS.libraries)
-        return f"contad.settings(rewrite={names if names and SETTINGS.rewrite else SETTINGS.rewrite})"
+        shown = f"rewrite={names if names and SETTINGS.rewrite else SETTINGS.rewrite}"
+        shown += ", keep_dtype=True" if PRECISION.keeps else ""
+        shown += ", accumulate=float64" if PRECISION.accumulate == FLOAT else ""
+        return f"contad.settings({shown})"
 
 
-def settings(*, rewrite: bool | str | Collection[str] | None = None) -> _Before:
+def settings(
+    *, rewrite: bool | str | Collection[str] | None = None, keep_dtype: bool | None = None,
+    accumulate: DTypeLike | None = None,
+) -> _Before:  # fmt: skip
     """Change the settings of this process: from now on, or until the end of a `with` block.
 
     rewrite says which functions run as copies of themselves, in which `math`, `np.zeros`, `isinstance` and Numba
@@ -544,22 +554,42 @@ def settings(*, rewrite: bool | str | Collection[str] | None = None) -> _Before:
     the name of a package, or several, those of these packages as well; with False none. A function that is
     differentiated itself may belong to any package.
 
-    Raises:  TypeError if rewrite is something else.
+    With keep_dtype=True, float32 arguments keep their dtype: f computes in the dtypes that NumPy's promotion gives, and
+    the gradient of each argument has the argument's dtype. Otherwise, today's default, float32 arguments become
+    float64. True becomes the default in the release after this one.
+
+    accumulate is the dtype in which compiled derivatives of Numba functions accumulate sums of float32 numbers before
+    they round once, those of the function and those of cotangents: np.float64, or np.float32, the default. Eager
+    engines always compute in double precision and round once.
+
+    Raises:  TypeError if rewrite or keep_dtype is something else; ValueError for another dtype to accumulate in.
 
     >>> with settings(rewrite=False):
     ...     settings()
     contad.settings(rewrite=False)
     >>> settings()
     contad.settings(rewrite=True)
+    >>> with settings(keep_dtype=True, accumulate=np.float64):
+    ...     settings()
+    contad.settings(rewrite=True, keep_dtype=True, accumulate=float64)
     """
-    before = _Before()
-    if isinstance(rewrite, bool):
-        SETTINGS.rewrite, SETTINGS.libraries = rewrite, frozenset()
-    elif rewrite is not None:
+    libraries = None
+    if not isinstance(rewrite, bool) and rewrite is not None:
         names = (rewrite,) if isinstance(rewrite, str) else rewrite
         if not isinstance(names, Collection) or not all(isinstance(name, str) for name in names):
             raise TypeError(
                 f"settings: rewrite must be True, False, or names of packages to rewrite as well, got {rewrite!r}"
             )
-        SETTINGS.rewrite, SETTINGS.libraries = True, frozenset(name.partition(".")[0] for name in names)
+        libraries = frozenset(name.partition(".")[0] for name in names)
+    if keep_dtype is not None and not isinstance(keep_dtype, bool):
+        raise TypeError(f"settings: keep_dtype must be True or False, got {keep_dtype!r}")
+    if accumulate is not None and np.dtype(accumulate) not in (SINGLE, FLOAT):
+        raise ValueError(f"settings: accumulate must be np.float32 or np.float64, got {np.dtype(accumulate)}")
+    before = _Before()
+    if rewrite is not None:
+        SETTINGS.rewrite, SETTINGS.libraries = bool(rewrite) or libraries is not None, libraries or frozenset()
+    if keep_dtype is not None:
+        PRECISION.keeps = keep_dtype
+    if accumulate is not None:
+        PRECISION.accumulate = np.dtype(accumulate)
     return before

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from contad.functions.array_making import CONVERSIONS, CREATIONS, Vectorized
+from contad.functions.array_making import CONVERSIONS, CREATIONS, SELECTIONS, Vectorized
 from contad.functions.math_functions import OF_CMATH, OF_MATH
 from contad.functions.methods_of_arrays import shuffling
-from contad.functions.object_arrays import OF_FFT, OF_LINALG, OF_OBJECTS
+from contad.functions.object_arrays import LISTED, LISTED_OF_LINALG, OF_FFT, OF_LINALG, OF_OBJECTS
 from contad.variables.open_types import Function
 
 
@@ -20,7 +20,10 @@ class StandIns:
     """The stand-ins for modules, and for names imported from them."""
 
     def __init__(self, of_numpy: Mapping[str, Function]) -> None:
-        answers = [(np.linalg, OF_LINALG), (np.fft, OF_FFT), (math, OF_MATH), (cmath, OF_CMATH), (np, of_numpy)]
+        answers = [
+            (np.linalg, OF_LINALG | LISTED_OF_LINALG), (np.fft, OF_FFT), (math, OF_MATH), (cmath, OF_CMATH),
+            (np, of_numpy),
+        ]  # fmt: skip
         self.modules = [
             (module, ModuleType(module.__name__, module.__doc__), found, {x: getattr(module, x) for x in found})
             for module, found in answers
@@ -62,10 +65,11 @@ def _with_shuffle(module: ModuleType) -> ModuleType:
     return copy
 
 
-_ALWAYS = OF_OBJECTS | CONVERSIONS | {"vectorize": Vectorized}
-PLAIN = StandIns(_ALWAYS)
-ASSIGNABLE = StandIns(_ALWAYS | CREATIONS)  # if variables are assigned to elements
+_ALWAYS = OF_OBJECTS | CONVERSIONS | SELECTIONS | {"vectorize": Vectorized}
+PLAIN = StandIns(_ALWAYS | LISTED)
+ASSIGNABLE = StandIns(_ALWAYS | LISTED | CREATIONS)  # if variables are assigned to elements
 ANSWERED = frozenset(_ALWAYS) | frozenset(OF_LINALG) | frozenset(OF_FFT) | {"polynomial"}
+ANSWERED_OF_LISTS = frozenset(LISTED) | frozenset(LISTED_OF_LINALG)
 MADE = frozenset(CREATIONS)
 OF_NUMBERS = frozenset(OF_MATH | OF_CMATH)
 

@@ -76,10 +76,10 @@ def write_gradients(what: str, found: Any, out: Any, xs: list[np.ndarray]) -> An
     outs = out if several else (out,)
     for k, (gradient, made) in enumerate(zip(found if several else (found,), outs, strict=True)):
         name = f"out[{k}]" if several else "out"
-        if not isinstance(gradient, (np.ndarray, float)):
+        if not isinstance(gradient, (np.ndarray, float, np.floating)):
             got = f"{name} would be that of a {type(gradient).__name__}"
             raise TypeError(f"{what}: out takes the gradients of arrays and numbers, and {got}")
-        require_fits(what, name, made, np.ndim(gradient))
+        require_fits(what, name, made, np.ndim(gradient), getattr(gradient, "dtype", np.float64))
         shape = np.shape(gradient)
         if made.shape != shape:
             raise ValueError(f"{what}: {name} must have the shape of its argument, {shape}, got {made.shape}")
@@ -90,10 +90,10 @@ def write_gradients(what: str, found: Any, out: Any, xs: list[np.ndarray]) -> An
     return out
 
 
-def require_fits(what: str, name: str, made: Any, ndim: int) -> None:
-    """TypeError unless an array can take a gradient with this number of axes."""
+def require_fits(what: str, name: str, made: Any, ndim: int, dtype: Any = np.float64) -> None:
+    """TypeError unless an array can take a gradient with this number of axes and of this dtype."""
     is_array = isinstance(made, np.ndarray)
-    fits = is_array and made.dtype == np.float64 and made.ndim == ndim
+    fits = is_array and made.dtype in (np.float64, dtype) and made.ndim == ndim
     if not (fits and made.flags.c_contiguous and made.flags.writeable):
         got = type(made).__name__
         if is_array:

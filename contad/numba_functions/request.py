@@ -24,9 +24,9 @@ If `lanes` is more than 1, cotangents, tangents, grads and products hold that ma
 `contad.kernels.lanes`; an engine without lanes refuses.
 
 `run` never modifies its arguments, owns its results, raises exactly if the function itself raises, leaves the arena
-unchanged after an exception, and runs in threads without the interpreter's lock. Before it is called, integers and
-float32 of differentiated arguments have become float64, overlapping arrays have been dealt with, and keywords and
-defaults are positional.
+unchanged after an exception, and runs in threads without the interpreter's lock. Before it is called, integers of
+differentiated arguments have become float64, and float32 as well unless `contad.settings(keep_dtype=True)` says
+otherwise, overlapping arrays have been dealt with, and keywords and defaults are positional.
 """
 
 from types import FunctionType
@@ -49,7 +49,7 @@ class Request(NamedTuple):
     function: FunctionType  # the user's Python function (dispatcher.py_func)
     dispatcher: Any  # the user's dispatcher, whose options (error_model, fastmath) are followed
     types: tuple[Any, ...]  # numba types of all positional arguments, defaults filled in, keywords resolved
-    argnums: tuple[int, ...]  # the differentiated arguments: float64 scalars, float64 arrays, (nested) tuples of them
+    argnums: tuple[int, ...]  # the differentiated arguments: floats, arrays of them, (nested) tuples of these
     has_aux: bool
     mode: Mode
     # for "hvp", for each order of differentiation before the reverse sweep: the arguments with tangents; argnums once
@@ -61,6 +61,7 @@ class Request(NamedTuple):
     memory: bool = False  # with lanes: `run` takes memory and marks of `contad.kernels.recalled_values` behind these
     checkpoint: bool = False  # whether outermost loops count as loops over `contad.checkpointed(range(n))`
     numerics: Numerics = "libm"
+    wide_sums: bool = False  # whether sums of float32 numbers are accumulated in float64
     linked: bool = False  # whether only compiled code calls `run`, which is then made for compiled code alone
     outs: tuple[Any, ...] = ()  # of "value_and_grad": the types of arrays, behind the arguments, for the gradients
     # of "value_and_grad": whether `run` takes one more argument, which says whether the caller wants the value, if this

@@ -15,12 +15,14 @@ from contad.ops import (  # noqa: F401  (they register functions of NumPy and Sc
     determinants,
     einsum,
     fourier_transforms,
+    histograms,
     kinks,
     linear_systems,
     matrix_functions,
     norms,
     orthogonal_factors,
     orthogonal_polynomials,
+    paddings,
     piecewise_polynomials,
     polar_factors,
     poles,
@@ -49,6 +51,7 @@ from contad.ops import (  # noqa: F401  (they register functions of NumPy and Sc
     toeplitz_systems,
     tridiagonal_spectra,
     truncated_spectra,
+    unique_elements,
     written_functions,
 )
 from contad.ops.accumulations import linear_recurrence

@@ -1,13 +1,11 @@
 """NumPy functions whose results carry no derivative: positions, counts, truth values, types and text."""
 
 import math
-from typing import Any
 
 import numpy as np
 
-from contad.errors import UnsupportedError
-from contad.rules.numpy_functions import constant, implements, refuse
-from contad.variables.number import Carrier, map_numbers, peek, primal
+from contad.rules.numpy_functions import constant, implements
+from contad.variables.number import map_numbers, peek
 from contad.variables.open_types import Option, Value
 
 constant(
@@ -67,21 +65,3 @@ def real(val: Value, tol: float = 100.0) -> Value:
 def imag(val: Value) -> Value:
     """Zeros: arrays are real."""
     return val.imag
-
-
-# ---- histograms ------------------------------------------------------------------------------------------------------
-@implements(np.histogram, layout="own")
-def histogram(
-    a: Value, bins: Option = 10, range: Option = None, density: Option = None, weights: Value | None = None
-) -> Any:
-    """Counts in given bins. The bins must be constants, because edges derived from the elements depend on them."""
-    if weights is not None:
-        raise UnsupportedError("np.histogram: weights= is not supported on variables")
-    if (np.ndim(bins) == 0 and range is None) or isinstance(bins, Carrier):
-        raise UnsupportedError("np.histogram: bins must be constant edges on variables, or range= be given, because "
-                               "edges found from the elements would lose their derivative")  # fmt: skip
-    return np.histogram(primal(a), map_numbers(primal, bins), range, density)
-
-
-for _function in (np.histogram2d, np.histogramdd, np.histogram_bin_edges):
-    refuse(_function, "use contad.value_of(x) where constants are meant")

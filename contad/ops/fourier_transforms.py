@@ -17,6 +17,7 @@ from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements, refuse_out
 from contad.variables.complex_pair import holds_pairs, is_complex, join, split
 from contad.variables.dtypes import dtype_beside
+from contad.variables.kept_dtypes import dtype_for
 from contad.variables.open_types import Function, Option, Value
 
 NUMPY = "numpy"  # the number of workers that stands for NumPy's transforms; others are SciPy's
@@ -254,7 +255,7 @@ def transform(name: str, a: Value, s: Option, axes: Option, norm: Option, worker
     options: Any = {"s": s, "axes": axes, "norm": norm, "inverse": inverse, "workers": workers}
     x, y = split(a)
     if to_real:
-        return transform_to_real(x, y if is_complex(a) else np.zeros(np.shape(x)), **options)
+        return transform_to_real(x, y if is_complex(a) else np.zeros(np.shape(x), dtype_for(x)), **options)
     z = transform_complex(x, y, **options) if is_complex(a) else transform_real(x, half=half, **options)
     return join(z[0], z[1])
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from contad.rules.compilable import Compilable
 from contad.variables.array import as_objects
+from contad.variables.kept_dtypes import STANDING, dtype_for, round_to
 from contad.variables.layout import is_immutable
 from contad.variables.number import (
     Carrier,
@@ -89,4 +90,5 @@ def _stop_part(x: Any) -> Any:
 
 def _stop(x: Any) -> Any:
     found = lower_to_recorded(x)
-    return found._owner.tracer.stop(found) if isinstance(found, Carrier) else standing_for(primal(found), x)
+    z = found._owner.tracer.stop(found) if isinstance(found, Carrier) else standing_for(primal(found), x)
+    return round_to(z, dtype_for(x)) if x.__class__ in STANDING else z

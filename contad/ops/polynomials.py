@@ -59,6 +59,36 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     return (z, step) if retstep else z
 
 
+@implements(np.logspace)
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+    """Numbers with evenly spaced logarithms, between base ** start and base ** stop."""
+    require_float64("np.logspace", dtype)
+    base = as_array(base)
+    if np.ndim(base):
+        shape = np.broadcast_shapes(*map(np.shape, (start, stop, base)))
+        start, stop, base = (np.broadcast_to(x, shape) for x in (start, stop, base))
+        base = np.expand_dims(base, axis)
+    return np.power(base, linspace(start, stop, num, endpoint, axis=axis))
+
+
+@implements(np.geomspace)
+def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+    """Numbers in a geometric sequence, which begins and ends with the given ones; both may be negative."""
+    require_float64("np.geomspace", dtype)
+    start, stop = as_array(start), as_array(stop)
+    if holds_complex(start) or holds_complex(stop):
+        raise TypeError("np.geomspace: start and stop must be real on variables, got complex numbers")
+    sign = observe(np.sign, start)
+    if not np.all(observe(lambda x, y: x * y > 0.0, start, stop)):
+        raise ValueError("np.geomspace: start and stop must not be 0, and of one sign on variables")
+    z = sign * np.power(10.0, linspace(np.log10(sign * start), np.log10(sign * stop), num, endpoint))
+    if num > 0:  # both ends as they are
+        z = np.concatenate([(start + 0.0 * stop)[None], z[1:]], axis=0)
+    if num > 1 and endpoint:
+        z = np.concatenate([z[:-1], (stop + 0.0 * start)[None]], axis=0)
+    return np.moveaxis(z, 0, axis) if axis != 0 else z
+
+
 # ---- zeros -----------------------------------------------------------------------------------------------------------
 @implements(np.roots)
 def roots(p):

@@ -259,6 +259,28 @@ if hasattr(np, "vecdot"):
         return np.sum((np.conj(x1) if is_complex(x1) else x1) * x2, axis=axis)
 
 
+if hasattr(np, "matvec"):  # NumPy 2.2
+
+    @implements(np.matvec, layout="own")
+    def matvec(x1, x2, /):
+        """Products of matrices in the last two axes with vectors in the last one."""
+        x1, x2 = as_array(x1), as_array(x2)
+        _require_axes("np.matvec", x1, 2, x2, 1)
+        return matmul(x1, x2[..., None])[..., 0]
+
+    @implements(np.vecmat, layout="own")
+    def vecmat(x1, x2, /):
+        """Products of vectors in the last axis, conjugated, with matrices in the last two."""
+        x1, x2 = as_array(x1), as_array(x2)
+        _require_axes("np.vecmat", x1, 1, x2, 2)
+        return matmul((np.conj(x1) if is_complex(x1) else x1)[..., None, :], x2)[..., 0, :]
+
+
+def _require_axes(name, x1, n, x2, m):
+    if np.ndim(x1) < n or np.ndim(x2) < m:
+        raise ValueError(f"{name}: expected {n} and {m} or more axes, got shapes {np.shape(x1)} and {np.shape(x2)}")
+
+
 # ---- the cross product -----------------------------------------------------------------------------------------------
 @array_rule(
     dtypes=COMPLEX,

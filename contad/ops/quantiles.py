@@ -6,6 +6,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops.products import as_array
+from contad.ops.reductions import mask_of, root_of, squares_where
 from contad.ops.selection import number_or_array, rows_of, select_ranks
 from contad.ops.shape import refuse_given
 from contad.ops.tied_elements import may_tie, take_picked
@@ -150,19 +151,14 @@ def _squares(
 ) -> tuple[Value, np.ndarray]:  # fmt: skip
     """The sums of squares about the means, and NumPy's divisors for them, nan if nothing is left."""
     refuse_out(function, {"out": out})
-    mean = options.pop("mean", NO_VALUE)
-    correction = options.pop("correction", NO_VALUE)
-    ddof = ddof if correction is NO_VALUE else correction
-    where = options.pop("where", NO_VALUE)
-    refuse_given(function, dtype=dtype, where=None if where is True else where, mean=mean, **options)
-    kept = keepdims is True
-    isnan = observe(np.isnan, a)
-    count = np.sum(~isnan, axis=axis, keepdims=True)
-    x = np.where(isnan, 0.0, a)
-    means = np.sum(x, axis=axis, keepdims=True) / np.maximum(count, 1)
-    centred = np.where(isnan, 0.0, x - means)
-    freedom = np.sum(~isnan, axis=axis, keepdims=kept) - ddof
-    return np.sum(centred * centred, axis=axis, keepdims=kept), np.where(freedom <= 0, math.nan, freedom)[()]
+    mean, correction, where = (options.pop(name, NO_VALUE) for name in ("mean", "correction", "where"))
+    refuse_given(function, dtype=dtype, **options)
+    mask = ~observe(np.isnan, a)
+    if where is not NO_VALUE and where is not True:
+        mask &= mask_of(where, a)
+    squares, number = squares_where(a, mask, axis, keepdims is True, None if mean is NO_VALUE else mean)
+    freedom = number - (ddof if correction is NO_VALUE else correction)
+    return squares, np.where(freedom <= 0, math.nan, freedom)[()]
 
 
 @implements(np.nanvar)
@@ -182,6 +178,4 @@ def nanstd(
 ) -> Value:  # fmt: skip
     """The standard deviation of the elements that are not nan; 0 with derivative 0 if they are equal."""
     squares, freedom = _squares(np.nanstd, a, axis, dtype, out, ddof, keepdims, options)
-    variance = squares / freedom
-    kink = observe(np.equal, variance, 0.0)
-    return np.where(kink, 0.0, np.sqrt(np.where(kink, 1.0, variance)))[()]
+    return root_of(squares / freedom)

@@ -3,13 +3,14 @@
 import numpy as np
 
 from contad.ops.accumulations import cumprod
+from contad.ops.arithmetic import add, multiply
 from contad.ops.cotangents import from_lanes, in_range, kept_shape, lanes, previous, reduction_structure, scale, spread
 from contad.ops.shape import refuse_given
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
 from contad.variables.array import is_plain
 from contad.variables.dtypes import COMPLEX, dtype_beside
-from contad.variables.number import observe
+from contad.variables.number import map_numbers, observe, primal
 
 _VECTOR, _MATRIX = [1.3, -0.7, 2.1], [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
 _POINTS = [
@@ -50,6 +51,27 @@ def sum_vjp_a(z, z_bar, a, *, axis=None, keepdims=False):
     return spread(z_bar, np.shape(a), axis)
 
 
+def with_initial(rule, combine, neutral):
+    """Let a sum or product start with a number, and take only the elements where a mask holds."""
+
+    def reduce(a, *, axis=None, keepdims=False, initial=None, where=True):
+        z = rule(a if where is True else np.where(mask_of(where, a), a, neutral), axis=axis, keepdims=keepdims)
+        return z if initial is None else combine(z, initial)
+
+    rule.further = reduce
+
+
+def mask_of(where, a):
+    """The argument where= of a reduction of a, in the shape of a."""
+    mask = np.asarray(map_numbers(primal, where))
+    if mask.dtype != bool:
+        raise TypeError(f"where must be an array of bool, got {mask.dtype}")
+    return np.broadcast_to(mask, np.shape(a))
+
+
+with_initial(sum, add, 0.0)
+
+
 @array_rule(dtypes=COMPLEX, numpy=np.mean, parameters="a axis dtype out keepdims where", linear=("a",), points=_POINTS)
 def mean(a, *, axis=None, keepdims=False):
     """Arithmetic mean over some axes, or all.
@@ -74,6 +96,16 @@ def mean_structure_a(a, *, axis=None, keepdims=False):
 @mean.vjp("a")
 def mean_vjp_a(z, z_bar, a, *, axis=None, keepdims=False):
     return spread(z_bar / count(a, axis), np.shape(a), axis)
+
+
+def mean_where(a, *, axis=None, keepdims=False, where=True):
+    """The mean of the elements where a mask holds."""
+    mask = mask_of(where, a)
+    number = np.sum(mask, axis, keepdims=keepdims)
+    return sum(np.where(mask, a, 0.0), axis=axis, keepdims=keepdims) / np.where(number == 0, np.nan, number)[()]
+
+
+mean.further = mean_where
 
 
 def count(a, axis):
@@ -216,6 +248,41 @@ def direction(z, a, axis, ddof):
     return np.where(kink, 0.0, centred / (np.where(kink, 1.0, length) * freedom(a, axis, ddof)))
 
 
+def squares_where(a, mask, axis, keepdims, mean=None):
+    """The sums of squares about the means of the elements where a mask holds, and the numbers of these elements."""
+    x, number = np.where(mask, a, 0.0), np.sum(mask, axis, keepdims=True)
+    if mean is None:
+        mean = np.sum(x, axis=axis, keepdims=True) / np.maximum(number, 1)
+    centred = np.where(mask, x - mean, 0.0)
+    return np.sum(centred * centred, axis=axis, keepdims=keepdims), np.sum(mask, axis, keepdims=keepdims)
+
+
+def var_where(a, *, axis=None, ddof=0, keepdims=False, where=True, mean=None, correction=None):
+    """The variance with the further options of np.var: a mask, known means, and the standard's name of ddof."""
+    ddof = ddof if correction is None else correction
+    if where is True and mean is None:
+        return var(a, axis=axis, ddof=ddof, keepdims=keepdims)
+    squares, number = squares_where(a, mask_of(where, a), axis, keepdims, mean)
+    freedom = np.maximum(number - ddof, 0)
+    return squares / np.where(freedom == 0, np.nan, freedom)[()]
+
+
+def std_where(a, *, axis=None, ddof=0, keepdims=False, where=True, mean=None, correction=None):
+    """The standard deviation with the further options of np.std."""
+    if where is True and mean is None:
+        return std(a, axis=axis, ddof=ddof if correction is None else correction, keepdims=keepdims)
+    return root_of(var_where(a, axis=axis, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction))
+
+
+def root_of(variance):
+    """The root of a variance; 0 with derivative 0 where that is 0."""
+    kink = observe(np.equal, variance, 0.0)
+    return np.where(kink, 0.0, np.sqrt(np.where(kink, 1.0, variance)))[()]
+
+
+var.further, std.further = var_where, std_where
+
+
 # ---- product ---------------------------------------------------------------------------------------------------------
 @array_rule(
     dtypes=COMPLEX,
@@ -266,3 +333,20 @@ def others(z, a, axis):
     before = previous(cumprod(rows, axis=-1), 1.0)
     after = np.flip(previous(cumprod(np.flip(rows, -1), axis=-1), 1.0), -1)
     return from_lanes(before * after, np.shape(a), axis)
+
+
+with_initial(prod, multiply, 1.0)
+
+
+@implements(np.apply_over_axes)
+def apply_over_axes(func, a, axes):
+    """The results of a function of an array and an axis, for several axes in turn; a lost axis comes back."""
+    axes = (axes,) if np.ndim(axes) == 0 else axes
+    n = np.ndim(a)
+    for axis in axes:
+        k = axis + n if axis < 0 else axis
+        z = func(a, k)
+        a = z if np.ndim(z) == np.ndim(a) else np.expand_dims(z, k)
+        if np.ndim(a) != n:
+            raise ValueError("function is not returning an array of the correct shape")
+    return a

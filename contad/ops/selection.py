@@ -10,9 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from contad.errors import UnsupportedError
+from contad.ops.reductions import mask_of, mean_where
 from contad.ops.shape import refuse_given
 from contad.ops.tied_elements import may_tie, rank_of_extreme, ranks_of_all, take_picked
-from contad.rules.numpy_functions import NO_VALUE, implements, refuse, refuse_out, stands_for
+from contad.rules.numpy_functions import NO_VALUE, implements, refuse_out, stands_for
 from contad.variables.array import Array
 from contad.variables.complex_pair import ComplexArray
 from contad.variables.number import map_numbers, observe, primal
@@ -52,7 +53,9 @@ def extreme(functions: tuple[Function, ...], argument: Function, is_largest: boo
         initial: Value | None = None, where: Option = None,
     ) -> Value:  # fmt: skip
         refuse_out(function, {"out": out})
-        refuse_given(function, initial=initial, where=None if where is True else where)
+        if initial is not None and initial is not NO_VALUE:
+            return from_initial(a, axis, keepdims, initial, where)
+        refuse_given(function, where=None if where is True else where)  # which need an initial number
         rows, reduced = rows_of(function, a, axis)
         positions = np.asarray(observe(argument, rows))
         if may_tie(rows, positions[..., None]):
@@ -64,6 +67,16 @@ def extreme(functions: tuple[Function, ...], argument: Function, is_largest: boo
         z = z.reshape(reduced) if keepdims is True else z[..., 0]
         return number_or_array(z)
 
+    def from_initial(a: Value, axis: Option, keepdims: Option, initial: Value, where: Option) -> Value:
+        """The extreme of a number and the elements where a mask holds."""
+        kept = keepdims is True
+        if where is not None and where is not True and where is not NO_VALUE:
+            a = np.where(mask_of(where, a), a, -math.inf if is_largest else math.inf)
+        if not np.size(a):
+            return np.zeros(np.shape(np.sum(a, axis=axis, keepdims=kept))) + initial
+        return combine(implementation(a, axis, None, keepdims), initial)
+
+    combine = {np.max: np.maximum, np.min: np.minimum, np.nanmax: np.fmax, np.nanmin: np.fmin}[function]
     implements(*functions)(implementation)
 
 
@@ -124,10 +137,11 @@ def nanmean(
 ) -> Value:  # fmt: skip
     """The mean of the elements that are not nan; nan if there are none."""
     refuse_out(np.nanmean, {"out": out})
-    refuse_given(np.nanmean, dtype=dtype, where=None if where is True else where)
-    keepdims = keepdims is True
-    count = np.sum(~observe(np.isnan, a), axis=axis, keepdims=keepdims)
-    return np.nansum(a, axis=axis, keepdims=keepdims) / np.where(count == 0, np.nan, count)[()]
+    refuse_given(np.nanmean, dtype=dtype)
+    mask = ~observe(np.isnan, a)
+    if where is not None and where is not True and where is not NO_VALUE:
+        mask &= mask_of(where, a)
+    return mean_where(a, axis=axis, keepdims=keepdims is True, where=mask)
 
 
 # ---- order statistics ------------------------------------------------------------------------------------------------
@@ -176,11 +190,6 @@ def median(
     if n % 2 == 0:
         z = (select_ranks(rows, np.array([n // 2 - 1])) + z) / 2.0
     return number_or_array(z.reshape(reduced if keepdims else rows.shape[:-1]))
-
-
-for _function in (np.unique, np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.union1d,
-                  np.intersect1d, np.setdiff1d, np.setxor1d):  # fmt: skip
-    refuse(_function, "it keeps an arbitrary one of equal elements; sort and pick by index, x[k]")
 
 
 # ---- element by element ----------------------------------------------------------------------------------------------

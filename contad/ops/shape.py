@@ -10,11 +10,10 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.rules.numpy_functions import NO_VALUE, find_exported_name, implements, move_elements, moves, refuse_out
-from contad.variables.arguments import require_real
 from contad.variables.array import Array, numbers_in
 from contad.variables.complex_pair import NO_ROOM, ComplexPair, holds_complex, is_complex
 from contad.variables.dtypes import require_float64
-from contad.variables.number import map_numbers, peek, primal
+from contad.variables.number import map_numbers, primal
 from contad.variables.open_types import ArrayValue, Function, Option, Sources, Value
 
 CARRYING: Any = (Array, ComplexPair)  # arrays with derivatives
@@ -66,7 +65,7 @@ moves(np.where, 1, 2)
 def refuse_given(function: Function, **options: Option) -> None:
     """Refuse, by name, every option that is not None or NumPy's mark for "not given"."""
     for name, x in options.items():
-        if x is not None and x is not NO_VALUE:
+        if x is not None and x is not NO_VALUE and (name != "dtype" or np.dtype(x) != np.float64):
             raise UnsupportedError(f"{find_exported_name(function)}: {name}= is not supported on variables, got {x!r}")
 
 
@@ -199,32 +198,6 @@ def ediff1d(ary: Value, to_end: Value | None = None, to_begin: Value | None = No
     a = np.ravel(ary)
     pieces = [to_begin, a[1:] - a[:-1], to_end]
     return np.concatenate([np.ravel(piece) for piece in pieces if piece is not None])
-
-
-PAD_MODES = ("constant", "edge", "wrap", "reflect", "symmetric", "empty")
-
-
-@implements(np.pad, layout="own")
-def pad(array: Value, pad_width: Option, mode: Option = "constant", **options: Option) -> Value:
-    """Elements around an array: constants, variables, or elements of the array; "empty" pads with zeros."""
-    if mode not in PAD_MODES:
-        raise UnsupportedError(f"np.pad: mode must be one of {', '.join(PAD_MODES)} on variables, got {mode!r}")
-    if options.get("reflect_type", "even") != "even":
-        raise UnsupportedError(f"np.pad: reflect_type must be 'even' on variables, got {options['reflect_type']!r}")
-    if mode == "empty":
-        mode, options = "constant", {}
-    sources = {"array": array}
-    if "constant_values" in options:
-        given = sources["constant_values"] = options.pop("constant_values")
-        if not is_complex(array):
-            require_real("np.pad", "constant_values", np.asarray(map_numbers(peek, given)))
-
-    def move(given: Sources) -> Value:
-        values = {name: x for name, x in given.items() if name != "array"}
-        place = pad if needs_room(given["array"], given) else np.pad
-        return place(given["array"], pad_width, mode, **values, **options)
-
-    return move_elements("np.pad", move, sources)
 
 
 # ---- splitting -------------------------------------------------------------------------------------------------------

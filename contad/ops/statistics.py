@@ -10,7 +10,7 @@ from contad.ops.products import as_array, matmul
 from contad.rules.numpy_functions import implements
 from contad.variables.complex_pair import as_complex, is_complex
 from contad.variables.dtypes import dtype_beside, require_float64
-from contad.variables.number import Carrier
+from contad.variables.number import Carrier, map_numbers, primal
 
 
 def as_rows(name, x, rowvar):
@@ -32,24 +32,26 @@ def observations(m, y, rowvar):
 
 @implements(np.cov, layout="own")
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
-    """Covariances of variables in rows, over the samples in columns; weights of samples are constants."""
+    """Covariances of variables in rows, over the samples in columns; counts of samples, fweights, are constants."""
     if dtype is not None and np.dtype(dtype) == np.complex128:
         m = as_complex(as_array(m))
     else:
         require_float64("np.cov", dtype)
-    if isinstance(fweights, Carrier) or isinstance(aweights, Carrier):
-        raise UnsupportedError("np.cov: weights must be constants; contad.value_of gives their values")
+    if isinstance(fweights, Carrier):
+        raise UnsupportedError("np.cov: fweights must be constants; contad.value_of gives their values")
     if ddof is None:
         ddof = 0 if bias else 1
     x = observations(m, y, rowvar)
     if not np.shape(x)[0]:
         fweights = aweights = None  # NumPy ignores them too
     elif fweights is not None or aweights is not None:
-        np.cov(np.zeros((1, np.shape(x)[1])), ddof=0, fweights=fweights, aweights=aweights)  # refuses wrong weights
+        shares = map_numbers(primal, aweights)
+        np.cov(np.zeros((1, np.shape(x)[1])), ddof=0, fweights=fweights, aweights=shares)  # refuses wrong weights
     w = None
     for given in (fweights, aweights):
         if given is not None:
-            w = np.asarray(given, dtype_beside(x)) * (1.0 if w is None else w)
+            shares = given if isinstance(given, Carrier) else np.asarray(given, dtype_beside(x))
+            w = shares * (1.0 if w is None else w)
     total = np.shape(x)[1] if w is None else np.sum(w)
     if w is None or ddof == 0 or aweights is None:
         freedom = total - ddof

@@ -6,7 +6,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops.arithmetic import absolute, power
-from contad.ops.bessel_functions import kv, yv
+from contad.ops.bessel_functions import i0, kv, yv
 from contad.ops.elementary import hypot, sqrt
 from contad.ops.elliptic_integrals import ellipkm1
 from contad.ops.entropies import xlogy
@@ -14,10 +14,12 @@ from contad.ops.exponential import expm1, log
 from contad.ops.gamma_functions import gamma
 from contad.ops.gamma_ratios import binom, poch
 from contad.ops.logic import holds, select
+from contad.ops.products import as_array
 from contad.ops.rounding import rint, trunc
 from contad.ops.trigonometric import cos, sin
 from contad.ops.zeta_functions import zeta
-from contad.rules.numpy_functions import stands_for
+from contad.rules.numpy_functions import implements, stands_for
+from contad.variables.complex_pair import is_complex
 from contad.variables.number import observe
 
 DEGREE = math.pi / 180.0
@@ -109,6 +111,96 @@ def radian(d, m, s):
     0.523598775598
     """
     return DEGREE * (d + m / 60.0 + s / 3600.0)
+
+
+# ---- parts of numbers ------------------------------------------------------------------------------------------------
+@stands_for(np.modf)
+def modf(x):
+    """The fractional and the integral part; the derivative is that of the fractional one.
+
+    >>> modf(-2.75)
+    (-0.75, -2.0)
+    """
+    whole = trunc(x)
+    finite = holds(np.isfinite, x)
+    fraction = select(finite, x, 0.0) - select(finite, whole, 0.0)
+    fraction = select(holds(np.isnan, x), x, fraction)
+    return select(holds(lambda x: np.equal(np.modf(x)[0], 0.0), x), fraction * observe(_sign_of, x), fraction), whole
+
+
+def _sign_of(x):
+    return np.copysign(1.0, x)
+
+
+@stands_for(np.frexp)
+def frexp(x):
+    """A mantissa in [1/2, 1) and an exponent, x = m 2^e; the exponent is a constant.
+
+    >>> frexp(6.0)
+    (0.75, 3)
+    """
+    exponent = observe(lambda x: np.frexp(x)[1], x)
+    half = exponent // 2  # 2^-e may overflow where x is tiny
+    return x * np.ldexp(1.0, -half) * np.ldexp(1.0, half - exponent), exponent
+
+
+@stands_for(np.nextafter)
+def nextafter(x, y):
+    """The next number from x towards y, with the derivative of x."""
+    target = observe(np.nextafter, x, y)
+    near = holds(lambda x, y: np.isfinite(x) & np.isfinite(np.nextafter(x, y)), x, y)
+    inside = select(near, x, 0.0)
+    return select(near, inside + (select(near, target, 0.0) - observe(np.multiply, inside, 1.0)), target)
+
+
+@stands_for(np.spacing)
+def spacing(x):
+    """The distance to the next number, with derivative 0."""
+    return observe(np.spacing, x)
+
+
+implements(np.i0)(i0)
+
+
+# ---- real functions that are complex outside of their domain ---------------------------------------------------------
+def in_domain(function, of_real, is_inside):
+    """Declare a function of np.emath, `of_real` where all elements are inside; it also takes complex numbers."""
+
+    def implementation(x):
+        x = as_array(x)
+        return of_real(x if is_complex(x) or np.all(observe(is_inside, x)) else x + 0j)
+
+    implements(function)(implementation)
+
+
+def _is_not_negative(x):
+    return ~(x < 0.0)
+
+
+def _is_cosine(x):
+    return ~(np.abs(x) > 1.0)
+
+
+in_domain(np.emath.sqrt, np.sqrt, _is_not_negative)
+in_domain(np.emath.log, np.log, _is_not_negative)
+in_domain(np.emath.log2, lambda x: np.log(x) / math.log(2.0) if is_complex(x) else np.log2(x), _is_not_negative)
+in_domain(np.emath.log10, lambda x: np.log(x) / math.log(10.0) if is_complex(x) else np.log10(x), _is_not_negative)
+in_domain(np.emath.arccos, np.arccos, _is_cosine)
+in_domain(np.emath.arcsin, np.arcsin, _is_cosine)
+in_domain(np.emath.arctanh, np.arctanh, _is_cosine)
+
+
+@implements(np.emath.logn)
+def logn(n, x):
+    """The logarithm of x to base n."""
+    return np.emath.log(x) / np.emath.log(n)
+
+
+@implements(np.emath.power)
+def power_in_domain(x, p):
+    """x to the power p; complex if one of the x is negative."""
+    x = as_array(x)
+    return np.power(x if is_complex(x) or np.all(observe(_is_not_negative, x)) else x + 0j, p)
 
 
 # ---- powers, steps and losses ----------------------------------------------------------------------------------------

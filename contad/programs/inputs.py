@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.variables.dtypes import FLOAT
+from contad.variables.dtypes import FLOAT, KEPT, PRECISION
 from contad.variables.number import Carrier
 from contad.variables.open_types import Nested, Value
 from contad.variables.trees import Tree, flatten, real_leaf
@@ -22,12 +22,14 @@ class Inputs:
         self.argnums = tuple(argnums)
         self.specs: list[Any] = []
         self.shapes: list[list[tuple[int, ...] | None]] = []  # of the leaves of each argument; None for a number
+        self.dtypes: list[Any] = []  # of the leaves of each argument that keep theirs; None if there are none
         self.size = 0
         self.are_written = False  # whether the function writes into an argument
         for n, x in zip(argnums, args, strict=True):
             tree = flatten(x)
             leaves = [self._leaf(n, leaf) for leaf in tree.leaves]
             self.specs.append(tree.spec)
+            self.dtypes.append(tree.dtypes)
             self.shapes.append([leaf.shape if isinstance(leaf, np.ndarray) else None for leaf in leaves])
             self.size += sum(leaf.size if isinstance(leaf, np.ndarray) else 1 for leaf in leaves)
 
@@ -63,10 +65,11 @@ class Inputs:
                     return True
         return False
 
-    def flat(self, args: Sequence[Nested]) -> np.ndarray:
+    def flat(self, args: Sequence[Nested], tangents: bool = False) -> np.ndarray:
         """The numbers of the arguments, in order; it is an error if their layout differs from the example's.
 
-        A lone array is read in place. The caller gives other arrays back after reading them.
+        A lone array is read in place. The caller gives other arrays back after reading them. Tangents may have any
+        dtype.
         """
         if len(args) == 1 == len(self.specs) and self._is_read_in_place(args[0]):
             return args[0].reshape(-1)
@@ -78,12 +81,13 @@ class Inputs:
             )
         inputs = take_inputs(self.size)
         at = 0
-        for n, x, spec, shapes in zip(self.argnums, args, self.specs, self.shapes, strict=True):
-            if spec is None and x.__class__ is float and shapes[0] is None:
+        for k, (n, x, spec, shapes) in enumerate(zip(self.argnums, args, self.specs, self.shapes, strict=True)):
+            plain = spec is None and self.dtypes[k] is None
+            if plain and x.__class__ is float and shapes[0] is None:
                 inputs[at] = x
                 at += 1
                 continue
-            if spec is None and x.__class__ is np.ndarray and x.dtype is FLOAT and x.shape == shapes[0]:
+            if plain and x.__class__ is np.ndarray and x.dtype is FLOAT and x.shape == shapes[0]:
                 inputs[at : at + x.size] = x.reshape(-1)
                 at += x.size
                 continue
@@ -93,8 +97,12 @@ class Inputs:
                     f"{self.what}, argument {n}: expected the structure of the example, {Tree([], spec).describe()}, "
                     f"got {tree.describe()}"
                 )
-            for leaf, shape in zip(tree.leaves, shapes, strict=True):
+            for leaf, shape, dtype in zip(
+                tree.leaves, shapes, self.dtypes[k] or [None] * len(shapes), strict=True
+            ):  # fmt: skip
                 v = self._leaf(n, leaf)
+                if not tangents:
+                    self._require_dtype(n, leaf, dtype)
                 if np.shape(v) != (shape or ()):
                     expected = "a number" if shape is None else f"an array of shape {shape}"
                     got = f"an array of shape {v.shape}" if isinstance(v, np.ndarray) else "a number"
@@ -107,9 +115,19 @@ class Inputs:
                 at += size
         return inputs
 
+    def _require_dtype(self, n: int, leaf: Value, recorded: np.dtype | None) -> None:
+        """Refuse a leaf of another dtype than that which the example has kept."""
+        given = getattr(leaf, "dtype", None)
+        if recorded != (given if given in KEPT else None) and (recorded is not None or PRECISION.keeps):
+            raise ValueError(
+                f"{self.what}, argument {n}: expected {recorded or FLOAT}, as recorded, got {given or FLOAT}; record "
+                "another program for other dtypes"
+            )
+
     def _is_read_in_place(self, x: Nested) -> bool:
         return (
             self.specs[0] is None
+            and self.dtypes[0] is None
             and x.__class__ is np.ndarray
             and x.dtype is FLOAT
             and x.shape == self.shapes[0][0]
@@ -120,7 +138,7 @@ class Inputs:
         """The numbers in the structures of the arguments; an argument that holds most of them is a view."""
         found = []
         at = 0
-        for spec, shapes in zip(self.specs, self.shapes, strict=True):
+        for spec, shapes, dtypes in zip(self.specs, self.shapes, self.dtypes, strict=True):
             leaves: list[Value] = []
             for shape in shapes:
                 if shape is None:
@@ -133,7 +151,7 @@ class Inputs:
                         part = part.copy()
                     leaves.append(part if len(shape) == 1 else part.reshape(shape))
                     at += size
-            found.append(leaves[0] if spec is None else Tree(leaves, spec).unflatten(leaves))
+            found.append(Tree(leaves, spec, dtypes).unflatten(leaves))
         return found
 
 

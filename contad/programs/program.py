@@ -25,6 +25,8 @@ from contad.rules.scalar_rule import ScalarRule
 from contad.variables.activation import activate
 from contad.variables.arguments import require_callable
 from contad.variables.array import Array
+from contad.variables.dtypes import FLOAT
+from contad.variables.kept_dtypes import dtype_for
 from contad.variables.number import Number
 from contad.variables.open_types import Function, Nested, NumbaType, Real
 from contad.variables.overlaps import require_apart
@@ -70,6 +72,7 @@ class Program:
         self._run = runnable(f)
         self.inputs = Inputs(self.what, argnums, [args[n] for n in argnums])
         self._start()
+        self.dtype: np.dtype | None = None  # of the value, where the example has kept the dtypes of its arguments
         watch = DrawWatch(self.what, f, self._run, args)
         self._add(self._record(args))
         watch.tell()
@@ -112,6 +115,8 @@ class Program:
             tracer.check_plain()
             first_row, inputs = s.rows_packed, s.top - 1
             y = scalar_output(self._run(*active), self.what, s)
+            if dtype_for(y) != FLOAT:
+                self.dtype = dtype_for(y)
             arrays = [x for argument in active for x in leaves_of(argument) if isinstance(x, Array)]
             self.inputs.are_written |= any(x._root()._version for x in arrays)
             s.flush()
@@ -243,7 +248,7 @@ class Program:
         inputs = self.inputs.flat(args)
         value = self._outcome(args, inputs, NONE, NONE).value
         give_back_inputs(inputs)
-        return value
+        return value if self.dtype is None else self.dtype.type(value)
 
     def gradient(self, *args: Nested) -> Nested:
         """The gradient at new inputs, as `contad.grad` gives it."""
@@ -258,6 +263,7 @@ class Program:
         if LOST and was_lost():
             gradient = fill_lost(gradient, lambda: self._by_tangents(args))
         found = self.inputs.unflat(gradient)
+        value = value if self.dtype is None else self.dtype.type(value)
         return value, found[0] if self.single else tuple(found)
 
     def jvp(self, primals: Sequence[Nested], tangents: Sequence[Nested]) -> tuple[float, float]:
@@ -267,7 +273,9 @@ class Program:
         for name, xs in (("primals", primals), ("tangents", tangents)):
             if not isinstance(xs, (tuple, list)):
                 raise TypeError(f"{self.what}: {name} must be a tuple, an entry per argument, got {type(xs).__name__}")
-        found = self._outcome(primals, self.inputs.flat(primals), self.inputs.flat(tangents), NONE)
+        found = self._outcome(primals, self.inputs.flat(primals), self.inputs.flat(tangents, True), NONE)
+        if self.dtype is not None:
+            return self.dtype.type(found.value), self.dtype.type(found.slope)
         return found.value, found.slope
 
     def _by_tangents(self, args: Sequence[Nested]) -> np.ndarray:
@@ -312,7 +320,7 @@ class Program:
                 f"pickle: {self.what}: {', '.join(sorted(holding))} captures data, which another process may not have; "
                 "send the function and its example arguments, and record it there"
             )
-        names = ("f", "__name__", "what", "argnums", "single", "retrace", "_args", "inputs", "traces")
+        names = ("f", "__name__", "what", "argnums", "single", "retrace", "_args", "inputs", "traces", "dtype")
         return {name: getattr(self, name) for name in names} | {"numbering": numbering()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

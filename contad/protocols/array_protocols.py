@@ -7,7 +7,7 @@ import numpy as np
 
 import contad.protocols.complex_functions
 import contad.variables.array_methods  # noqa: F401  (installs the methods of ndarrays)
-from contad.errors import LostDerivativeError, UnsupportedError
+from contad.errors import UnsupportedError
 from contad.ops import reciprocal, sqrt, square
 from contad.ops.sparse_patterns import is_sparse
 from contad.ops.sparse_products import product_before_constant, product_with_constant
@@ -19,20 +19,14 @@ from contad.protocols.number_protocols import (
     install,
     refuse_ufunc,
 )
+from contad.protocols.ufunc_methods import call_method, call_where
 from contad.rules.array_rule import _by_ufunc as _array_rules_by_ufunc, array_rule_of
-from contad.rules.numpy_functions import NO_VALUE, entry_of, written_for
+from contad.rules.numpy_functions import NO_VALUE, entry_of, write_result, written_for
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
-from contad.variables.array import Array, as_objects
-from contad.variables.complex_pair import NO_ROOM, ComplexArray, ComplexPair
-from contad.variables.number import observe
+from contad.variables.array import Array
+from contad.variables.complex_pair import NO_ROOM, ComplexPair
+from contad.variables.number import map_numbers, observe, primal
 from contad.variables.open_types import Function, Option, Value
-
-# for these, ufunc.reduce and ufunc.accumulate are separate functions
-_REDUCTIONS = {
-    np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.fmax: np.nanmax,
-    np.fmin: np.nanmin,
-}  # fmt: skip
-_ACCUMULATIONS = {np.add: np.cumsum, np.multiply: np.cumprod}
 
 _MATMUL, _NDARRAY = np.matmul, np.ndarray  # global names take half the time of attributes
 
@@ -62,31 +56,38 @@ def array_ufunc(x: Value, ufunc: np.ufunc, method: str, first: Value, *others: V
             return entry.implementation(first, *others)
     inputs = (first, *others)
     out = options.pop("out", None)
-    if method == "__call__" and not options:
-        if out is not None:
-            return _assign(ufunc, out, ufunc(*inputs))
-        return _find_called(ufunc, inputs)
     name = find_exported_name(ufunc)
-    if options.pop("where", True) is not True:
-        raise UnsupportedError(f"{name}: where= is not supported on variables; use np.where on the result")
+    if method == "__call__" and not options:
+        return _find_called(ufunc, inputs) if out is None else write_result(name, out, ufunc(*inputs), True)
     for option in ("dtype", "initial", "casting", "order", "subok"):
         if options.get(option) is None or options.get(option) is NO_VALUE:
             options.pop(option, None)
     if "dtype" in options and np.dtype(options["dtype"]) == (bool if ufunc in CONSTANTS else np.float64):
         del options["dtype"]  # which it has
-    if method == "__call__" and not options:
-        return _find_called(ufunc, inputs) if out is None else _assign(ufunc, out, ufunc(*inputs))
-    if ufunc in CONSTANTS and method != "at" and out is None and "dtype" not in options:
-        return observe(getattr(ufunc, method), *inputs, **options)
+    if "where" in options:
+        mask = np.asarray(map_numbers(primal, options.pop("where")))
+        if mask.dtype != bool:
+            raise TypeError(f"{name}: where must be an array of bool, got {mask.dtype}")
+        if mask.ndim or not mask:
+            options["where"] = mask
+    if ufunc in CONSTANTS and method != "at" and "dtype" not in options:
+        return observe(getattr(ufunc, method), *inputs, **options, **({} if out is None else {"out": out}))
+    if method == "__call__":
+        for option in ("casting", "subok"):  # results are arrays of float64
+            options.pop(option, None)
+        if options.keys() == {"where"}:
+            return call_where(ufunc, inputs, out, options["where"])
+        if not options:
+            return _find_called(ufunc, inputs) if out is None else write_result(name, out, ufunc(*inputs), True)
     if method == "at" and not options:
         return at_elements(ufunc, *inputs)
     if method == "outer" and not options:
         a, b = inputs
         return ufunc(np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b)
-    table: dict[Any, Any] = _REDUCTIONS if method == "reduce" else _ACCUMULATIONS if method == "accumulate" else {}
-    if ufunc in table and set(options) <= {"axis", "keepdims"}:
-        result = table[ufunc](*inputs, **({"axis": 0} | options))
-        return result if out is None else _assign(ufunc, out, result)
+    if method in ("reduce", "accumulate", "reduceat"):
+        result = call_method(ufunc, method, inputs, options)
+        if result is not NotImplemented:
+            return result if out is None else write_result(name, out, result)
     more = f" with {', '.join(f'{key}=' for key in options)}" if options else ""
     raise UnsupportedError(
         f"{name}{'' if method == '__call__' else '.' + method}{more}: not supported on variables; call {name} and "
@@ -108,34 +109,6 @@ def _find_called(ufunc: np.ufunc, inputs: tuple[Value, ...]) -> Any:
     if ufunc in CONSTANTS:
         return observe(ufunc, *inputs)
     raise refuse_ufunc(ufunc, "x")
-
-
-def _assign(ufunc: np.ufunc, out: Any, result: Value) -> Value:
-    """The result written into out=; np.divmod has two results."""
-    if isinstance(result, tuple):
-        return tuple(z if a is None else _assign(ufunc, a, z) for a, z in zip(out, result, strict=True))
-    (target,) = out if isinstance(out, tuple) else (out,)
-    if isinstance(target, np.ndarray) and target.dtype == object:
-        target[...] = as_objects(result)
-        return target
-    if not isinstance(target, (Array, ComplexArray)):
-        raise LostDerivativeError(
-            f"{find_exported_name(ufunc)}: an array of floats cannot hold a variable (out=, or an operation in place); "
-            "write a = a + x, or create a with contad.zeros"
-        )
-    shape = np.shape(result)
-    if shape != target.shape and not _fills(shape, target.shape):
-        raise ValueError(f"{find_exported_name(ufunc)}: out must have shape {shape}, got {target.shape}")
-    target[...] = result
-    return target
-
-
-def _fills(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Whether NumPy broadcasts a result of this shape to such an out=."""
-    try:
-        return np.broadcast_shapes(shape, target) == target
-    except ValueError:
-        return False
 
 
 def _in_place(operator: str) -> Callable[[Value, Value], Value]:

@@ -98,7 +98,7 @@ def _as_plain(x: Value) -> Value:
 
 
 ORDERED = frozenset((
-    np.max, np.amax, np.min, np.amin, np.nanmax, np.nanmin, np.ptp, np.sort, np.partition, np.median, np.nanmedian,
+    np.max, np.amax, np.min, np.amin, np.nanmax, np.nanmin, np.ptp, np.partition, np.median, np.nanmedian,
     np.quantile, np.percentile, np.nanquantile, np.nanpercentile, np.clip,
 ))  # fmt: skip
 
@@ -206,6 +206,18 @@ def nan_to_num(x: Value, *args: Option, **options: Option) -> Value:
     return x.map_parts(lambda part: np.nan_to_num(part, *args, **options))
 
 
+def sort(a: Value, axis: Option = -1, kind: Option = None, order: Option = None, *, stable: Option = None) -> Value:
+    """The elements in NumPy's order of complex numbers: by their real parts, and then by their imaginary parts."""
+    z = np.ravel(a) if axis is None else a
+    axis = -1 if axis is None else axis
+    return np.take_along_axis(z, observe(np.argsort, z, axis=axis, kind="stable"), axis)
+
+
+def sort_in_place(z: ComplexArray, axis: int = -1, kind: Option = None, order: Option = None) -> None:
+    """Sort the elements in place along an axis."""
+    z[...] = sort(z, axis)
+
+
 def linspace(start: Value, stop: Value, num: int = 50, *args: Option, **options: Option) -> Any:
     """np.linspace of each part."""
     (x, y), (u, v) = split(start), split(stop)
@@ -230,7 +242,8 @@ _FORMS: dict[Any, Any] = {
     np.nanvar: nanvar, np.nanstd: lambda *args, **options: _root(nanvar(*args, **options)),
     np.sinc: sinc, np.zeros_like: zeros_like,
     np.empty_like: zeros_like, np.ones_like: ones_like, np.full_like: full_like, np.round: around,
-    np.around: around, np.nan_to_num: nan_to_num, np.linspace: linspace, np.array_repr: text_of(np.array_repr),
+    np.around: around, np.sort: sort, np.sort_complex: sort,
+    np.nan_to_num: nan_to_num, np.linspace: linspace, np.array_repr: text_of(np.array_repr),
     np.array_str: text_of(np.array_str), np.array2string: text_of(np.array2string),
     np.shares_memory: shares_memory(np.shares_memory), np.may_share_memory: shares_memory(np.may_share_memory),
 } | {
@@ -246,11 +259,14 @@ _FORMS: dict[Any, Any] = {
 # ---- methods and operators of arrays ---------------------------------------------------------------------------------
 _OF_PARTS[np.vecdot] = vecdot
 for _name in ("all", "any", "argmax", "argmin", "argsort", "clip", "cumprod", "cumsum", "diagonal", "dot", "max",
-              "mean", "min", "nonzero", "partition", "prod", "put", "repeat", "round", "sort", "squeeze", "std", "sum",
+              "mean", "min", "nonzero", "partition", "prod", "put", "repeat", "round", "squeeze", "std", "sum",
               "swapaxes", "take", "trace", "var"):  # fmt: skip
     setattr(ComplexArray, _name, delegate(_name))
 setattr(ComplexArray, "flags", property(lambda z: peek(split(z)[0]).flags, doc="The memory order."))  # noqa: B010
 setattr(ComplexArray, "compress", lambda z, condition, axis=None: np.compress(condition, z, axis))  # noqa: B010
+
+
+ComplexArray.sort = sort_in_place  # type: ignore[attr-defined]
 
 
 def view(z: ComplexArray, dtype: Option = None) -> ArrayValue:

@@ -16,10 +16,11 @@ from contad.errors import UnsupportedError
 from contad.protocols.complex_functions import array_function_of_arrays
 from contad.rules.numpy_functions import entry_of, find_exported_name
 from contad.rules.scalar_rule import is_nested
+from contad.variables import kept_dtypes
 from contad.variables.array import Array, as_array
 from contad.variables.array_methods import DELEGATED, REFUSED, Flat, refuse_method
 from contad.variables.complex_pair import ComplexPair, holds_complex
-from contad.variables.dtypes import FLOAT, require_float64
+from contad.variables.dtypes import FLOAT, KEPT, PRECISION, require_float64
 from contad.variables.number import Number, give_to_numpy_classes, observe, peek
 from contad.variables.open_types import Function, Key, Option, Options, Value
 
@@ -46,6 +47,8 @@ def array_function(
     """Dispatch a NumPy function that was called with a number, by treating numbers as arrays without axes."""
     if len(types) > 1 and any(issubclass(t, ComplexPair) for t in types):
         return NotImplemented  # complex numbers handle it
+    if isinstance(kwargs.get("out"), Array):
+        return NotImplemented  # the array handles it
     if len(args) == 1 and args[0].__class__ is number.__class__ and not kwargs:
         if function in _REDUCTIONS:
             return as_number(number)
@@ -99,13 +102,16 @@ def _without_axis(function: Function, args: tuple[Value, ...], kwargs: Options) 
 
 # ---- attributes ------------------------------------------------------------------------------------------------------
 def dtype(x: Number) -> Value:
-    """float64, except for NumPy's own means and variances, which would convert elements of object arrays to it."""
+    """float64, or the dtype for which it stands, except for NumPy's own means and variances.
+
+    These would convert elements of object arrays to it.
+    """
     frame = sys._getframe(1)
     if str(frame.f_globals.get("__name__")).endswith(("core._methods", "_nanfunctions_impl", "nanfunctions")):
         if _is_variance_of_equals(x, frame):
             return _OfEqualNumbers(x)  # which asks for a type in order to convert the root of a variance
         raise AttributeError("dtype")
-    return FLOAT
+    return kept_dtypes.dtype_for(x)
 
 
 def _is_variance_of_equals(x: Number, frame: FrameType) -> bool:
@@ -169,6 +175,8 @@ def astype(x: Number, dtype: Option, **options: Option) -> Value:
         return np.bool_(observe(operator.ne, x, 0.0))
     if np.dtype(dtype).kind in "iu":
         return np.dtype(dtype).type(observe(int, x))
+    if np.dtype(dtype) in KEPT and PRECISION.keeps:
+        return kept_dtypes.round_to(x, np.dtype(dtype))
     raise UnsupportedError(f"astype: dtype must be float64, object, or an integer or boolean type, got {dtype}")
 
 

@@ -12,7 +12,7 @@ import contad.protocols.number_methods  # noqa: F401  (both register what number
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.rules.numpy_functions import NO_VALUE, written_for
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule, rule_of_ufunc, rules
-from contad.variables.array import Array
+from contad.variables.array import Array, as_array
 from contad.variables.complex_pair import ComplexPair
 from contad.variables.creation import array
 from contad.variables.number import Number, map_numbers, observe, primal
@@ -67,6 +67,11 @@ def array_ufunc(
     if method != "__call__":
         return _of_arrays(name, ufunc, method, inputs, options)
     inputs = tuple(map(_as_array, inputs))
+    if options.get("where") is True:
+        del options["where"]
+        return ufunc(*inputs, **options)
+    if "where" in options and any(isinstance(as_array(x), Array) for x in inputs if isinstance(x, Number)):
+        return ufunc(*(as_array(x) if isinstance(x, Number) else x for x in inputs), **options)
     if "out" in options:
         target = options["out"][0]
         if len(options) == len(options["out"]) == 1 and isinstance(target, np.ndarray) and target.dtype == object:
@@ -104,6 +109,9 @@ def _of_arrays(name: str, ufunc: np.ufunc, method: str, inputs: tuple[Value, ...
     """A ufunc method, with numbers as arrays without axes."""
     if method == "outer" and not options:
         return ufunc(*inputs)
+    further = any(all(options.get(name) is not x for x in (NO_VALUE, None, True)) for name in ("initial", "where"))
+    if method == "reduce" and (ufunc not in REDUCTIONS or further) and isinstance(as_array(inputs[0]), Array):
+        return ufunc.reduce(as_array(inputs[0]), **options)[()]
     if method == "reduce" and ufunc in REDUCTIONS:
         keepdims, axis = options.pop("keepdims", False), options.pop("axis", 0)
         for option, x in options.items():

@@ -23,6 +23,7 @@ from contad.variables.array import Array, lower_constants
 from contad.variables.arrays_of_rules import call_with_arrays, holds_objects
 from contad.variables.complex_pair import ComplexResult, holds_complex, is_complex
 from contad.variables.dtypes import FLOAT, FLOATS, HERMITIAN, Dtypes, dtype_beside
+from contad.variables.kept_dtypes import STANDING, perform, stands_in
 from contad.variables.number import Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Option, Options, Saved, Value
 from contad.variables.overlaps import forbid_writing_shared, share_memory
@@ -38,6 +39,7 @@ class ArrayRule(Capturing, WithParts):
     twin: Any = None  # replaces it at a kink if a gradient is differentiated: see `contad.ops.kinks`
     is_at_kink: Any = None  # whether arguments (and options) are there
     at_complex: Any = None  # the operation at complex arguments: of `contad.rules.complex_rule`
+    further: Function | None = None  # takes the further parameters of the NumPy function, written with other operations
 
     def __init__(
         self, function: Function, numpy: Function | tuple[Function, ...] | None, parameters: str, linear: Sequence[str],
@@ -270,6 +272,8 @@ class ArrayRule(Capturing, WithParts):
 
     def general(self, args: Sequence[Value], options: Options) -> Value:
         """The operation on arguments of any supported kind, by position or by name."""
+        if STANDING and stands_in((*args, *options.values())):
+            return perform(self.generally, tuple(args), options)
         args = list(args)
         for name in self.argument_names[len(args) :]:
             if name not in options:
@@ -536,17 +540,22 @@ def _binder(rule: ArrayRule) -> Function:
             return rule(*args)
         given = dict(zip(positional, args, strict=False)) | kwargs
         arguments = [given.pop(name) for name in first if name in given]
-        options = {}
+        options: Options = {}
+        others: Options = {}
         for name, x in given.items():
             if x is NO_VALUE:  # a missing argument
                 continue
             if name in rule.option_names:
                 options[name] = x
-            elif name == "dtype" and x is not None and np.dtype(x) == np.float64:
+            elif (name == "dtype" and x is not None and np.dtype(x) == np.float64) or (name == "where" and x is True):
                 continue
             elif x is not None:
-                raise UnsupportedError(f"np.{rule.name}: {name}= is not supported on variables")
-        return rule(*arguments, **options)
+                others[name] = x
+        if not others:
+            return rule(*arguments, **options)
+        if rule.further is None or not (rule.further.__kwdefaults__ or {}).keys() >= others.keys():
+            raise UnsupportedError(f"np.{rule.name}: {next(iter(others))}= is not supported on variables")
+        return rule.further(*arguments, **options, **others)
 
     call.__name__ = rule.name
     return call

@@ -112,7 +112,8 @@ def name_in_njit(
 
 # modules of functions that bodies call and Python also runs
 LOOPS = "contad.distributions.loops"  # the module of the functions that `contad.distributions.faces` writes
-BODIES = "contad.scipy.", "contad.stan.bodies", "contad.stan.constraint_bodies", "contad.stan.recursion_bodies"
+_STAN = "bodies", "complex_values", "constraint_bodies", "hypergeometric_series", "recursion_bodies"
+BODIES = "contad.scipy.", *(f"contad.stan.{name}" for name in _STAN)
 
 
 def is_in_bodies(x: Any) -> TypeGuard[Compilable[Any, Any]]:

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.errors import UnsupportedError
+from contad.errors import LostDerivativeError, UnsupportedError
 from contad.rules.scalar_rule import owner_of
-from contad.variables.array import Array, copy_parts, lower_constants, numbers_in, root_of
-from contad.variables.complex_pair import ComplexPair, holds_complex, imag_part, join, real_part
+from contad.variables.array import Array, as_objects, copy_parts, lower_constants, numbers_in, root_of
+from contad.variables.complex_pair import ComplexArray, ComplexPair, holds_complex, imag_part, join, real_part
 from contad.variables.layout import inverse, layout_of
 from contad.variables.number import map_numbers, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Options, Sources, Value
@@ -219,16 +219,6 @@ def _in_order(z: Value, expected: Value, arguments: set[int]) -> Value:
     return z.copy() if axes is None else z.transpose(axes).copy().transpose(inverse(axes))
 
 
-def refuse(function: Function, remedy: str | Callable[..., str]) -> None:
-    """Declare that a function is not supported on variables, with a remedy, which may depend on the arguments."""
-
-    def implementation(*args: Nested, **kwargs: Option) -> Value:
-        advice = remedy if isinstance(remedy, str) else remedy(*args, **kwargs)
-        raise UnsupportedError(f"{find_exported_name(function)}: not supported on variables; {advice}")
-
-    register(Entry(function, "refused", implementation, function.__name__, {}, {}))
-
-
 def refuse_out(function: Function, options: Options) -> None:
     """Refuse out=, and drop it if it is None."""
     if options.pop("out", None) is not None:
@@ -237,12 +227,69 @@ def refuse_out(function: Function, options: Options) -> None:
         )
 
 
+# ---- results in arrays that the caller gives -------------------------------------------------------------------------
+def write_result(name: str, out: Any, result: Value, broadcasts: bool = False) -> Value:
+    """The result written into out=, which may be a tuple for several results; ufuncs broadcast to it."""
+    if isinstance(result, tuple):
+        return tuple(z if a is None else write_result(name, a, z, broadcasts) for a, z in zip(out, result, strict=True))
+    (target,) = out if isinstance(out, tuple) else (out,)
+    shape = np.shape(result)
+    if shape != np.shape(target) and not (broadcasts and _fills(shape, np.shape(target))):
+        raise ValueError(f"{name}: out must have shape {shape}, got {np.shape(target)}")
+    if isinstance(target, np.ndarray) and target.dtype == object:
+        target[...] = as_objects(result)
+    elif isinstance(target, (Array, ComplexArray)):
+        target[...] = result
+    else:
+        raise LostDerivativeError(
+            f"{name}: an array of floats cannot hold a variable (out=, or an operation in place); write a = a + x, or "
+            "create a with contad.zeros"
+        )
+    return target
+
+
+def _fills(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether NumPy broadcasts a result of this shape to such an out=."""
+    try:
+        return np.broadcast_shapes(shape, target) == target
+    except ValueError:
+        return False
+
+
+@functools.cache
+def _place_of_out(function: Function) -> int:
+    """The position of the parameter out among those of a NumPy function; beyond all arguments if there is none."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:  # compiled functions of NumPy 2.0
+        return 2 if function is np.dot or function is np.concatenate else sys.maxsize
+    given = [name for name, x in parameters.items() if x.kind not in (x.KEYWORD_ONLY, x.VAR_KEYWORD)]
+    return given.index("out") if "out" in given else sys.maxsize
+
+
+def with_out(
+    function: Function, found: Entry | None, args: tuple[Nested, ...], kwargs: Options
+) -> tuple[bool, Value]:
+    """Whether a call names an array for its result, and that array with the result."""
+    place = _place_of_out(function)
+    out = args[place] if len(args) > place else kwargs.get("out")
+    if out is None or found is None or found.kind == "constant":
+        return False, None
+    rest = {name: x for name, x in kwargs.items() if name != "out"}
+    z = function(*(None if k == place else x for k, x in enumerate(args)), **rest)
+    return True, write_result(find_exported_name(function), out, z, function in (np.clip, np.round, np.around))
+
+
 # ---- NumPy's protocol ------------------------------------------------------------------------------------------------
 def array_function(
     x: Value, function: Function, types: Sequence[type], args: tuple[Nested, ...], kwargs: Options
 ) -> Value:
     """Dispatch a NumPy function that was called with an array variable to its entry."""
     found = _entries.get(function)
+    if len(args) > 2 or "out" in kwargs:
+        is_given, z = with_out(function, found, args, kwargs)
+        if is_given:
+            return z
     if found is not None and found.methods and args:
         kind, methods = args[0].__class__, found.methods
         if kind in methods:

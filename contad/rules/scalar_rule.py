@@ -22,6 +22,7 @@ from contad.variables.arguments import fail, operand, require_plain
 from contad.variables.array import Array, as_objects, numbers_in
 from contad.variables.complex_pair import DROPPED, holds_complex, is_complex
 from contad.variables.dtypes import FLOAT
+from contad.variables.kept_dtypes import STANDING, perform, stands_in
 from contad.variables.number import (
     Carrier,
     Number,
@@ -192,6 +193,8 @@ class ScalarRule(Capturing):
         """The operation on arguments of any supported kind: the slow path behind every fast one."""
         if len(args) != self.arity:
             raise TypeError(f"{self.name}: expected {self.arity} argument(s), got {len(args)}")
+        if STANDING and stands_in(args):
+            return perform(self.generally, args, elementwise=True)
         if self.holomorphic and (any(map(holds_complex, args)) or self._has_complex_value(args)):
             return self.make_complex(args)
         for x in args:

@@ -4,9 +4,10 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops import linear_systems, matrix_functions
-from contad.ops.linear_systems import conj_transposed_of, transposed_of
+from contad.ops.linear_systems import check_square, conj_transposed_of, transposed_of
 from contad.scipy.mirroring import inside_njit, matrices, mirror, over_stacks
-from contad.variables.open_types import ArrayValue, Option
+from contad.variables.array import numbers_in
+from contad.variables.open_types import ArrayValue, Option, Real
 
 
 # ---- functions of matrices -------------------------------------------------------------------------------------------
@@ -177,3 +178,154 @@ def solve_discrete_lyapunov(a: ArrayValue, q: ArrayValue, method: str | None = N
     half = linear_systems.solve(conj_transposed_of(shifted), q)
     c = 2.0 * transposed_of(linear_systems.solve(transposed_of(shifted), transposed_of(half)))
     return matrix_functions.solve_sylvester(conj_transposed_of(b), b, -c)
+
+
+# ---- functions by exponentials and logarithms ------------------------------------------------------------------------
+@mirror
+@over_stacks(A=2)
+def fractional_matrix_power(A: ArrayValue, t: Real) -> ArrayValue:
+    """A real power of a square matrix; t may be a variable.
+
+        z = exp(t log a),     and a product of matrices where t is a whole number that is a constant
+
+    Shapes:  A (..., n, n) -> (..., n, n).
+    Domain:  A without eigenvalues that are 0; if a real A has negative ones, the result is complex. Every nonsingular A
+             for whole t.
+    Raises:  ValueError if A is not square or not finite.
+    Cost:    that of `logm` and `expm`.
+    Ref:     Higham (2008), section 7.1.
+
+    >>> fractional_matrix_power(np.array([[4.0, 5.0], [0.0, 9.0]]), 0.5).round(12)
+    array([[2., 1.],
+           [0., 3.]])
+    """
+    (a,) = matrices("fractional_matrix_power", True, A)
+    if not numbers_in(t) and float(t).is_integer():
+        return np.linalg.matrix_power(a, int(t))
+    return expm.implementation(t * logm.implementation(a))
+
+
+def _quarters(name: str, A: ArrayValue, sign: float) -> tuple[ArrayValue, ArrayValue]:
+    """The even and the odd part of an exponential: both columns of exp([[0, sign a], [a, 0]])."""
+    (a,) = matrices(name, True, A)
+    check_square(f"contad.scipy.linalg.{name}", a)
+    n = np.shape(a)[-1]
+    zero = 0.0 * a
+    whole = matrix_functions.expm(
+        np.concatenate([np.concatenate([zero, sign * a], axis=-1), np.concatenate([a, zero], axis=-1)], axis=-2)
+    )
+    return whole[..., :n, :n], whole[..., n:, :n]
+
+
+@mirror
+def cosm(A: ArrayValue) -> ArrayValue:
+    """The cosine of a square matrix.
+
+        exp([[0, -a], [a, 0]]) = [[cos a, -sin a], [sin a, cos a]]
+
+    Shapes:  A (..., n, n) -> (..., n, n).
+    Domain:  every finite A.
+    Raises:  ValueError if A is not square or not finite.
+    Cost:    that of `expm` with 2 n rows.
+    Ref:     Higham (2008), section 12.1.
+
+    >>> cosm(np.array([[0.0, 1.0], [1.0, 0.0]])).round(6)
+    array([[0.540302, 0.      ],
+           [0.      , 0.540302]])
+    """
+    return _quarters("cosm", A, -1.0)[0]
+
+
+@mirror
+def sinm(A: ArrayValue) -> ArrayValue:
+    """The sine of a square matrix.
+
+        exp([[0, -a], [a, 0]]) = [[cos a, -sin a], [sin a, cos a]]
+
+    Shapes:  A (..., n, n) -> (..., n, n).
+    Domain:  every finite A.
+    Raises:  ValueError if A is not square or not finite.
+    Cost:    that of `expm` with 2 n rows.
+    Ref:     Higham (2008), section 12.1.
+
+    >>> sinm(np.array([[0.0, 1.0], [1.0, 0.0]])).round(6)
+    array([[0.      , 0.841471],
+           [0.841471, 0.      ]])
+    """
+    return _quarters("sinm", A, -1.0)[1]
+
+
+@mirror
+def tanm(A: ArrayValue) -> ArrayValue:
+    """The tangent of a square matrix.
+
+        cos(a) z = sin(a)
+
+    Shapes:  A (..., n, n) -> (..., n, n).
+    Domain:  A without eigenvalues at odd multiples of pi / 2.
+    Raises:  ValueError if A is not square or not finite.
+    Cost:    that of `expm` with 2 n rows.
+    Ref:     Higham (2008), section 12.1.
+
+    >>> tanm(np.array([[0.0, 1.0], [1.0, 0.0]])).round(6)
+    array([[0.      , 1.557408],
+           [1.557408, 0.      ]])
+    """
+    return linear_systems.solve(*_quarters("tanm", A, -1.0))
+
+
+@mirror
+def coshm(A: ArrayValue) -> ArrayValue:
+    """The hyperbolic cosine of a square matrix.
+
+        exp([[0, a], [a, 0]]) = [[cosh a, sinh a], [sinh a, cosh a]]
+
+    Shapes:  A (..., n, n) -> (..., n, n).
+    Domain:  every finite A.
+    Raises:  ValueError if A is not square or not finite.
+    Cost:    that of `expm` with 2 n rows.
+    Ref:     Higham (2008), section 12.1.
+
+    >>> coshm(np.array([[0.0, 1.0], [1.0, 0.0]])).round(6)
+    array([[1.543081, 0.      ],
+           [0.      , 1.543081]])
+    """
+    return _quarters("coshm", A, 1.0)[0]
+
+
+@mirror
+def sinhm(A: ArrayValue) -> ArrayValue:
+    """The hyperbolic sine of a square matrix.
+
+        exp([[0, a], [a, 0]]) = [[cosh a, sinh a], [sinh a, cosh a]]
+
+    Shapes:  A (..., n, n) -> (..., n, n).
+    Domain:  every finite A.
+    Raises:  ValueError if A is not square or not finite.
+    Cost:    that of `expm` with 2 n rows.
+    Ref:     Higham (2008), section 12.1.
+
+    >>> sinhm(np.array([[0.0, 1.0], [1.0, 0.0]])).round(6)
+    array([[0.      , 1.175201],
+           [1.175201, 0.      ]])
+    """
+    return _quarters("sinhm", A, 1.0)[1]
+
+
+@mirror
+def tanhm(A: ArrayValue) -> ArrayValue:
+    """The hyperbolic tangent of a square matrix.
+
+        cosh(a) z = sinh(a)
+
+    Shapes:  A (..., n, n) -> (..., n, n).
+    Domain:  A without eigenvalues at i times odd multiples of pi / 2.
+    Raises:  ValueError if A is not square or not finite.
+    Cost:    that of `expm` with 2 n rows.
+    Ref:     Higham (2008), section 12.1.
+
+    >>> tanhm(np.array([[0.0, 1.0], [1.0, 0.0]])).round(6)
+    array([[0.      , 0.761594],
+           [0.761594, 0.      ]])
+    """
+    return linear_systems.solve(*_quarters("tanhm", A, 1.0))

@@ -12,6 +12,7 @@ array([-0.0625,  0.5625,  0.5625, -0.0625])
 """
 
 import abc
+import pkgutil
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,11 @@ from contad.variables.open_types import ArrayValue, Option
 
 __all__ = ["Akima1DInterpolator", "BSpline", "CubicHermiteSpline", "CubicSpline", "PPoly", "PchipInterpolator",
            "RegularGridInterpolator", "interpn", "make_interp_spline", "pchip_interpolate"]  # fmt: skip
+_FROM_DATA = ["RBFInterpolator", "interp1d"]
+_FITTED = ["InterpolatedUnivariateSpline", "LSQUnivariateSpline", "RectBivariateSpline", "UnivariateSpline",
+           "make_lsq_spline", "splantider", "splder", "splev", "splint", "splprep", "splrep"]  # fmt: skip
+__all__ += list(_FROM_DATA)
+__all__ += list(_FITTED)
 
 
 class Interpolator(abc.ABC):
@@ -458,4 +464,8 @@ def _derivatives(bc_type: Any) -> tuple[list[Any], list[Any]]:
 
 
 def __getattr__(name: str) -> Any:
+    """Import the splines of FITPACK and other interpolants, which are made of those here, on first use."""
+    for room, names in (("data_interpolators", _FROM_DATA), ("fitted_splines", _FITTED)):
+        if name in names:
+            return globals().setdefault(name, pkgutil.resolve_name(f"contad.scipy.{room}:{name}"))
     refuse_missing(__name__, interpolate, name)

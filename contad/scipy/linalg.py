@@ -41,20 +41,41 @@ from contad.scipy.eigenvalues import (
     svdvals,
 )
 from contad.scipy.functions_of_matrices import (
+    coshm,
+    cosm,
     expm,
     expm_frechet,
+    fractional_matrix_power,
     logm,
+    sinhm,
+    sinm,
     solve_continuous_lyapunov,
     solve_discrete_lyapunov,
     solve_sylvester,
     sqrtm,
+    tanhm,
+    tanm,
 )
 from contad.scipy.mirroring import VECTORS, inside_njit, matrices, mirror, mirror_of, over_stacks, refuse_options
+from contad.scipy.reduced_matrices import (
+    hessenberg,
+    ldl,
+    lstsq,
+    orthogonal_procrustes,
+    pinvh,
+    rq,
+    solve_discrete_are,
+)
 from contad.scipy.riccati_equations import solve_continuous_are
 from contad.scipy.structured_matrices import (
     block_diag,
     circulant,
+    companion,
+    convolution_matrix,
+    fiedler,
     hankel,
+    khatri_rao,
+    leslie,
     matmul_toeplitz,
     solve_banded,
     solve_circulant,
@@ -67,13 +88,14 @@ from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Option, Value
 
 __all__ = [
-    "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "det", "eig", "eigh", "eigh_tridiagonal",
-    "eigvals", "eigvalsh", "eigvalsh_tridiagonal", "expm", "expm_frechet", "hankel", "inv", "logm", "lu", "lu_factor",
-    "lu_solve",
-    "matmul_toeplitz", "norm", "null_space", "orth", "pinv", "polar", "qr", "schur", "solve", "solve_banded",
-    "solve_circulant", "solve_continuous_are", "solve_continuous_lyapunov", "solve_discrete_lyapunov",
-    "solve_sylvester", "solve_toeplitz", "solve_triangular", "solveh_banded", "sqrtm", "subspace_angles", "svd",
-    "svdvals", "toeplitz",
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "companion", "convolution_matrix", "coshm",
+    "cosm", "det", "eig", "eigh", "eigh_tridiagonal", "eigvals", "eigvalsh", "eigvalsh_tridiagonal", "expm",
+    "expm_frechet", "fiedler", "fractional_matrix_power", "hankel", "hessenberg", "inv", "khatri_rao", "ldl",
+    "leslie", "logm", "lstsq", "lu", "lu_factor", "lu_solve", "matmul_toeplitz", "norm", "null_space", "orth",
+    "orthogonal_procrustes", "pinv", "pinvh", "polar", "qr", "rq", "schur", "sinhm", "sinm", "solve",
+    "solve_banded", "solve_circulant", "solve_continuous_are", "solve_continuous_lyapunov", "solve_discrete_are",
+    "solve_discrete_lyapunov", "solve_sylvester", "solve_toeplitz", "solve_triangular", "solveh_banded", "sqrtm",
+    "subspace_angles", "svd", "svdvals", "tanhm", "tanm", "toeplitz",
 ]  # fmt: skip
 
 

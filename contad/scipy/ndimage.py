@@ -10,6 +10,7 @@ array([[3.5],
        [0. ]])
 """
 
+import pkgutil
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,9 @@ from contad.variables.open_types import ArrayValue, Option
 
 __all__ = ["convolve", "convolve1d", "correlate", "correlate1d", "gaussian_filter", "gaussian_filter1d",
            "map_coordinates", "spline_filter", "spline_filter1d", "uniform_filter", "uniform_filter1d"]  # fmt: skip
+_TRANSFORMS = ("affine_transform", "gaussian_gradient_magnitude", "gaussian_laplace", "laplace", "mean", "prewitt",
+               "rotate", "shift", "sobel", "standard_deviation", "sum_labels", "variance", "zoom")  # fmt: skip
+__all__ += list(_TRANSFORMS)
 
 _mirror = mirror_of(ndimage)
 _MODES = ("constant", "nearest", "mirror", "reflect", "grid-mirror", "wrap", "grid-wrap")
@@ -381,4 +385,7 @@ def uniform_filter(
 
 
 def __getattr__(name: str) -> Any:
+    """Import geometry, slopes and regions, which are made of the functions here, on first use."""
+    if name in _TRANSFORMS:
+        return globals().setdefault(name, pkgutil.resolve_name(f"contad.scipy.image_transforms:{name}"))
     refuse_missing(__name__, ndimage, name)

@@ -9,11 +9,14 @@ exceeds 1e12, and derivatives in shape parameters above 1e12 of distributions wi
 binom). nct needs df of at least 0.01 and, except for the density, |nc| of at most 1000. The probabilities of pearson3
 need |skew| of at least 0.01. Of ncx2, norminvgauss, genhyperbolic, geninvgauss and skellam there are only densities.
 
+Statistics of samples are here, too: `zscore`, `skew`, `gmean`, `pearsonr`, `entropy` and their kin.
+
 >>> round(norm.logpdf(1.5, 0.5, 2.0), 12)
 -1.737085713765
 """
 
 import math
+import pkgutil
 from types import ModuleType
 from typing import Any
 
@@ -400,15 +403,21 @@ __all__ += list(COUNTS)
 MULTIVARIATE = ("categorical", "dirichlet", "dirichlet_multinomial", "gaussian_kde", "invwishart", "lkj",
                 "matrix_normal", "matrix_t", "multinomial", "multivariate_normal", "multivariate_t",
                 "normal_inverse_gamma", "vonmises_fisher", "wishart")  # fmt: skip
+SAMPLES = ("boxcox", "boxcox_llf", "circmean", "circstd", "circvar", "gmean", "gstd", "gzscore", "hmean", "iqr",
+           "kurtosis", "median_abs_deviation", "moment", "pmean", "sem", "skew", "trim_mean", "variation", "zmap",
+           "zscore")  # fmt: skip
+COMPARISONS = ("energy_distance", "entropy", "linregress", "pearsonr", "ttest_1samp", "ttest_ind", "ttest_rel",
+               "wasserstein_distance")  # fmt: skip
+_ROOMS = dict.fromkeys(MULTIVARIATE, "multivariate_densities") | dict.fromkeys(SAMPLES, "sample_statistics")
+_ROOMS |= dict.fromkeys(COMPARISONS, "sample_comparisons")
 
 
 def __getattr__(name: str) -> Any:
-    """Import densities of vectors and matrices, and make other distributions, on first use."""
+    """Import densities of vectors and matrices and statistics of samples, and make other distributions, on first
+    use."""
     if name in __all__:
         made = _make_standard(name) if name in _FORMS else _make_count(name) if name in COUNTS else None
         return globals().setdefault(name, made or _continuous(name, *_LIKE_OTHERS[name]))
-    if name in MULTIVARIATE:
-        import contad.scipy.multivariate_densities as module
-
-        return getattr(module, name)
+    if name in _ROOMS:
+        return pkgutil.resolve_name(f"contad.scipy.{_ROOMS[name]}:{name}")
     refuse_missing(__name__, _scipy_stats, name)

@@ -11,6 +11,7 @@ from contad.ops.banded_systems import banded_solution, positive_banded_solution
 from contad.ops.linear_systems import conj_of
 from contad.ops.toeplitz_systems import circulant_solution, toeplitz_product, toeplitz_solution
 from contad.scipy.mirroring import VECTORS, as_one, check_one, inside_njit, matrices, mirror, over_stacks
+from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Option
 
 
@@ -276,3 +277,133 @@ def toeplitz(c: ArrayValue, r: ArrayValue | None = None) -> ArrayValue:
     m, n = np.size(c), np.size(r)
     diagonals = np.concatenate([c[::-1], r[1:]])
     return diagonals[m - 1 - np.arange(m)[:, None] + np.arange(n)]
+
+
+def _with_zero(x: ArrayValue) -> ArrayValue:
+    """A vector with a zero behind it, which places beyond its end read."""
+    return np.concatenate([x, np.zeros(1)])
+
+
+@mirror
+def companion(a: ArrayValue) -> ArrayValue:
+    """The matrix whose eigenvalues are the roots of the polynomial with coefficients a, the highest first.
+
+        z_0j = -a_(j+1) / a_0,     z_(i+1)i = 1
+
+    Shapes:  a (n,) -> (n - 1, n - 1).
+    Domain:  a_0 other than 0, n >= 2.
+    Raises:  ValueError for fewer coefficients and a_0 = 0; UnsupportedError if a, on variables, is not a vector.
+    Cost:    O(n^2).
+    Ref:     Horn & Johnson (2013), Matrix Analysis, section 3.3; scipy.linalg.companion.
+
+    >>> companion(np.array([1.0, -10.0, 31.0, -30.0]))
+    array([[ 10., -31.,  30.],
+           [  1.,   0.,   0.],
+           [  0.,   1.,   0.]])
+    """
+    a = _vector("companion", a)
+    n = len(a)
+    if n < 2:
+        raise ValueError("The length of `a` along the last axis must be at least 2.")
+    if observe(np.equal, a[0], 0.0):
+        raise ValueError("The first coefficient(s) of `a` (i.e. elements of `a[..., 0]`) must not be zero.")
+    return np.concatenate([np.reshape(-a[1:] / a[0], (1, -1)), np.eye(n - 2, n - 1)])
+
+
+@mirror
+def leslie(f: ArrayValue, s: ArrayValue) -> ArrayValue:
+    """The matrix of a population with birth rates f and survival rates s.
+
+        z_0j = f_j,     z_(i+1)i = s_i
+
+    Shapes:  f (n,), s (n - 1,) -> (n, n).
+    Domain:  every f and s.
+    Raises:  ValueError for lengths that do not fit; UnsupportedError on variables for other shapes.
+    Cost:    O(n^2).
+    Ref:     Leslie (1945), Biometrika 33; scipy.linalg.leslie.
+
+    >>> leslie(np.array([0.5, 2.0]), np.array([0.3]))
+    array([[0.5, 2. ],
+           [0.3, 0. ]])
+    """
+    f, s = _vector("leslie", f), _vector("leslie", s)
+    n = len(f)
+    if n != len(s) + 1 or n < 2:
+        raise ValueError("The length of s must be one less than the length of f, and at least 1.")
+    i, j = np.indices((n - 1, n))
+    return np.concatenate([np.reshape(f, (1, n)), _with_zero(s)[np.where(i == j, i, n - 1)]])
+
+
+@mirror
+def fiedler(a: ArrayValue) -> ArrayValue:
+    """The matrix of absolute differences.
+
+        z_ij = |a_i - a_j|
+
+    Shapes:  a (n,) -> (n, n).
+    Domain:  every a; a kink where two elements are equal.
+    Raises:  UnsupportedError if a, on variables, is not a vector.
+    Cost:    O(n^2).
+    Ref:     scipy.linalg.fiedler.
+
+    >>> fiedler(np.array([1.0, 4.0]))
+    array([[0., 3.],
+           [3., 0.]])
+    """
+    a = _vector("fiedler", a)
+    return np.abs(a[:, None] - a[None, :])
+
+
+@mirror
+def convolution_matrix(a: ArrayValue, n: int, mode: str = "full") -> ArrayValue:
+    """The matrix whose product with a vector of length n is its convolution with a.
+
+        (z v)_i = sum_j a_(i-j) v_j, all of it, or the part that `mode` names as in numpy.convolve
+
+    Shapes:  a (m,) -> (m + n - 1, n), (max(m, n), n) with mode="same", (max(m, n) - min(m, n) + 1, n) with "valid".
+    Domain:  every a.
+    Raises:  ValueError for an unknown mode and n < 1; UnsupportedError if a, on variables, is not a vector.
+    Cost:    O((m + n) n).
+    Ref:     scipy.linalg.convolution_matrix.
+
+    >>> convolution_matrix(np.array([1.0, 2.0]), 2)
+    array([[1., 0.],
+           [2., 1.],
+           [0., 2.]])
+    """
+    a = _vector("convolution_matrix", a)
+    m = len(a)
+    if n < 1 or m == 0:
+        raise ValueError("n must be a positive integer, and len(a) must be at least 1.")
+    if mode not in ("full", "same", "valid"):
+        raise ValueError("'mode' argument must be one of ('full', 'valid', 'same')")
+    first, rows = {
+        "full": (0, m + n - 1), "same": ((min(m, n) - 1) // 2, max(m, n)),
+        "valid": (min(m, n) - 1, max(m, n) - min(m, n) + 1),
+    }[mode]  # fmt: skip
+    places = np.arange(first, first + rows)[:, None] - np.arange(n)
+    return _with_zero(a)[np.where((places >= 0) & (places < m), places, m)]
+
+
+@mirror
+def khatri_rao(a: ArrayValue, b: ArrayValue) -> ArrayValue:
+    """The products of Kronecker of the columns of two matrices.
+
+        z_((i, j), k) = a_ik b_jk
+
+    Shapes:  a (m, k), b (n, k) -> (m n, k).
+    Domain:  every a and b.
+    Raises:  ValueError for different numbers of columns and for arrays that are not matrices.
+    Cost:    O(m n k).
+    Ref:     Liu & Trenkler (2008); scipy.linalg.khatri_rao.
+
+    >>> khatri_rao(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0], [5.0, 6.0]]))
+    array([[ 3.,  8.],
+           [ 5., 12.]])
+    """
+    a, b = as_one(a), as_one(b)
+    if np.ndim(a) != 2 or np.ndim(b) != 2:
+        raise ValueError("The both arrays should be 2-dimensional.")
+    if np.shape(a)[1] != np.shape(b)[1]:
+        raise ValueError("The number of columns for both arrays should be equal.")
+    return np.reshape(a[:, None, :] * b[None, :, :], (-1, np.shape(a)[1]))

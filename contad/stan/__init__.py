@@ -108,4 +108,22 @@ def __dir__() -> list[str]:
     return __all__
 
 
-name_in_njit(sys.modules[__name__])
+
+def _compiled_complex() -> ModuleType:
+    from contad.stan import compiled_complex
+
+    return compiled_complex
+
+
+def _compiled_series() -> ModuleType:
+    from contad.stan import compiled_series
+
+    return compiled_series
+
+
+_COMPLEX = [*complex_values.__all__, *(name for name in decompositions.__all__ if name.startswith("complex_schur"))]
+_SERIES = "hypergeometric_3F2", "hypergeometric_pFq"
+name_in_njit(
+    sys.modules[__name__],
+    forms={**dict.fromkeys(_COMPLEX, _compiled_complex), **dict.fromkeys(_SERIES, _compiled_series)},
+)

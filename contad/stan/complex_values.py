@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.distributions.ways_by_axes import in_expressions
 from contad.ops import select
 from contad.variables.arguments import fail
 from contad.variables.complex_pair import join, split
@@ -19,6 +20,21 @@ __all__ = [
 ]  # fmt: skip
 
 
+def join_arrays(x, y):  # type: ignore[no-untyped-def]
+    """x + iy. The product i y would be nan for an infinite y."""
+    z = np.zeros((x + y).shape, np.complex128)
+    z.real[...] = x
+    z.imag[...] = y
+    return z
+
+
+@in_expressions(
+    {
+        "": "0j", "0": "complex(x * 1.0, 0.0)", "0 0": "complex(x * 1.0, y * 1.0)",  # an array without axes is a number
+        "12345": "x + 0j", "012345 012345": "join_arrays(x, y)",
+    },
+    join_arrays=join_arrays,
+)  # fmt: skip
 def to_complex(x: Value = 0.0, y: Value = 0.0) -> Any:
     """A complex number or array of its parts.
 

@@ -327,7 +327,8 @@ def complex_schur_decompose(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
 
     Shapes:  a (n, n) -> (n, n), (n, n).
     Domain:  distinct eigenvalues; otherwise the derivatives are nan.
-    Raises:  ValueError if a is not a matrix, LinAlgError if it is not square.
+    Raises:  ValueError if a is not a matrix, LinAlgError if it is not square; inside njit, which computes u from the
+             eigenvectors, ValueError if u is not accurate because eigenvalues are too close.
     Cost:    O(n^3) forward and reverse.
     Ref:     Golub & Van Loan (2013), section 7.1.3; Stan Functions Reference, Schur decomposition.
 

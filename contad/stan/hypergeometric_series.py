@@ -5,9 +5,7 @@ terms are products of (a_i + e)_k and 1 / (b_j + f)_k as polynomials in the chan
 """
 
 import functools
-import itertools
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -125,7 +123,7 @@ def _series(p: int, q: int) -> ScalarRule:
         above = ", ".join(f"rint({n}) + 1.0" if i == k else n for i, n in enumerate(orders))
         parts.append(f"{name}({above}, {', '.join(names)})")
     body = f"def partials(z, {args}):\n    return {', '.join(parts)}\n"
-    rule = ScalarRule(_home(function_of_text(value, name, {"total": _sum})), None, None, False, ())
+    rule = ScalarRule(_home(function_of_text(value, name, {"total": sum_series})), None, None, False, ())
     rule.partials(_home(function_of_text(body, "partials", {name: rule, "rint": rint})))
     add_unlisted(rule)
     return rule
@@ -139,63 +137,84 @@ def _home(function):  # type: ignore[no-untyped-def]
 _SUMS = 4097
 
 
-def _extrapolate(sums: Sequence[float], z: float, excess: float, logs: int) -> float:
+def extrapolate_sums(sums, z, excess, logs):  # type: ignore[no-untyped-def]
     """The sum of the series at z = 1 or -1; nan if it diverges.
 
     At 1 the sum of the first n terms misses n^-excess (c_0 + c_1 / n + ...), where derivatives in a parameter make c_j
     a polynomial in log n; at -1 the terms alternate.
     """
     if z < 0.0:
-        found = list(sums[-40:])
-        while len(found) > 1:
-            found = [0.5 * (x + y) for x, y in itertools.pairwise(found)]
-        return found[0]
-    if not excess > 0.0:
+        found = sums[-40:]
+    elif not excess > 0.0:
         return math.nan
-    found = [sums[2**k - 1] for k in range(4, 13)]
-    for step in range(len(found) - 1):
-        ratio = 2.0 ** (excess + step // (logs + 1))
-        found = [(ratio * y - x) / (ratio - 1.0) for x, y in itertools.pairwise(found)]
+    else:
+        found = [sums[2**k - 1] for k in range(4, 13)]
+    count = len(found)
+    for step in range(count - 1):
+        ratio = -1.0 if z < 0.0 else 2.0 ** (excess + step // (logs + 1))
+        for j in range(count - 1 - step):
+            found[j] = (ratio * found[j + 1] - found[j]) / (ratio - 1.0)
     return found[0]
 
 
-def _sum(orders: Sequence[float], numbers: Sequence[float], p: int) -> float:
-    """The sum; nan if it takes too many terms or they cancel."""
-    counts = [round(n) for n in orders]
-    z, last = numbers[-1], counts[-1]
-    series = [[1.0] + [0.0] * n for n in counts[:-1]]
-    scale = math.prod(math.factorial(n) for n in counts[:-1])
+def sum_series(orders, numbers, p):  # type: ignore[no-untyped-def]
+    """The sum; nan if it takes too many terms or they cancel. Python runs it, and Numba compiles it.
+
+    The term k is the product of z^k / k! and, for each parameter, of a polynomial's last coefficient.
+    """
+    count = len(numbers) - 1
+    z, last = numbers[count], int(orders[count] + 0.5)
+    scale, logs, excess = 1.0, 0, -1.0 * last
+    ends, c = [0], [1.0]  # c[ends[i]:ends[i + 1]] is the polynomial of parameter i
+    c.pop()
+    for i in range(count):
+        n = int(orders[i] + 0.5)
+        logs += n
+        excess += numbers[i] if i >= p else -numbers[i]
+        c.append(1.0)
+        for j in range(1, n + 1):
+            scale *= j
+            c.append(0.0)
+        ends.append(len(c))
     total = largest = 0.0
-    power, small = 1.0, 0
-    sums: list[float] = []  # sums at points where the terms behave like powers of k
-    on_circle = abs(z) == 1.0 and 2 * p == len(numbers)
+    power, small, is_over = 1.0, 0, False
+    on_circle = abs(z) == 1.0 and 2 * p == count + 1
+    sums = [0.0]  # sums at points where the terms behave like powers of k
+    sums.pop()
     for k in range(MOST_TERMS):
         if on_circle and len(sums) == _SUMS:
-            excess = sum(numbers[p:-1]) - sum(numbers[:p]) - last
-            return scale * _extrapolate(sums, z, excess, sum(counts[:-1]))
+            return scale * extrapolate_sums(sums, z, excess, logs)
         if k >= last:
-            term = power * math.prod(s[-1] for s in series)
+            term = power
+            for i in range(count):
+                term *= c[ends[i + 1] - 1]
             total += term
             largest = max(largest, abs(term))
             small = small + 1 if abs(term) <= 1e-17 * abs(total) else 0
-            if small > 3 + sum(counts) or any(not any(s) for s in series[:p]):
+            if small > 3 + logs + last or is_over:
                 return scale * total if largest * 2e-16 <= LOST * abs(total) or total == 0.0 else math.nan
             if not math.isfinite(total):
                 return math.nan
-            sums.append(total)
+            if on_circle:
+                sums.append(total)
         # z^(k - d) / (k - d)! for the derivative of order d in z, with a scale that keeps the polynomials small
         power *= (z if k >= last else 1.0) / (k + 1.0 - last if k >= last else 1.0)
-        for i, s in enumerate(series):
+        for i in range(count):
             x = numbers[i] + k
             size = max(abs(x), 1.0)
             if i < p:
                 power *= size
-                for j in range(len(s) - 1, -1, -1):
-                    s[j] = (x * s[j] + (s[j - 1] if j else 0.0)) / size
+                is_zero = True
+                for j in range(ends[i + 1] - 1, ends[i], -1):
+                    c[j] = (x * c[j] + c[j - 1]) / size
+                    is_zero = is_zero and c[j] == 0.0
+                c[ends[i]] = x * c[ends[i]] / size
+                is_over = is_over or (is_zero and c[ends[i]] == 0.0)
             elif x == 0.0:
-                return scale * total if any(not any(v) for v in series[:p]) else math.nan
+                return scale * total if is_over else math.nan
             else:
                 power /= size
-                for j in range(len(s)):
-                    s[j] = (size * s[j] - (s[j - 1] if j else 0.0)) / x
+                c[ends[i]] = size * c[ends[i]] / x
+                for j in range(ends[i] + 1, ends[i + 1]):
+                    c[j] = (size * c[j] - c[j - 1]) / x
     return math.nan

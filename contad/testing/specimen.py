@@ -15,9 +15,10 @@ from contad.front.user_function import runnable
 from contad.functions.user_call import name_of
 from contad.transforms.gradients import grad, jvp, value_and_grad
 from contad.variables.array import Array
+from contad.variables.dtypes import KEPT, PRECISION
 from contad.variables.number import Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Real, Value
-from contad.variables.trees import Tree, assemble, elements, flatten, real_leaf
+from contad.variables.trees import Tree, assemble, elements, flatten, map_leaves, real_leaf
 
 FORWARD = "forward"  # forward mode, among the names of engines
 MANY = 40  # beyond so many numbers in arrays, checks take differences along one direction
@@ -90,11 +91,17 @@ class Report:
     __repr__ = __str__
 
 
+def _in_double(leaf: Value) -> Value:
+    return np.float64(leaf) if getattr(leaf, "dtype", None) in KEPT else leaf
+
+
 class Specimen:
     """f at args: as it is, as one number, as a function of all numbers in args; comparisons that count themselves."""
 
     def __init__(self, f: Function, args: tuple[Nested, ...], nan: bool, tolerances: Tolerances | AdTolerances) -> None:
         self.nan = nan
+        if PRECISION.keeps:  # differences need double precision
+            args = tuple(map_leaves(_in_double, x) for x in args)
         by_order = tolerances if isinstance(tolerances, AdTolerances) else AdTolerances(*[tolerances] * 4)
         self.tolerances = by_order.of_order
         self.name = name_of(f)

@@ -37,6 +37,8 @@ from contad.transforms.jacobians import by_columns, find_lost, jacfwd
 from contad.transforms.library_derivatives import on_library, pass_to_arrays, push_forward
 from contad.variables.activation import activate, seeds
 from contad.variables.complex_pair import is_complex
+from contad.variables.dtypes import PRECISION
+from contad.variables.kept_dtypes import STANDING
 from contad.variables.layout import OVERLAPPING
 from contad.variables.number import Carrier, map_numbers, peek
 from contad.variables.open_types import Function, Nested, Options
@@ -68,7 +70,7 @@ class _Gradient:
         self.last = max(argnums)
         self.whole = len(argnums) if self.last < len(argnums) else -1
         plain = not has_aux and engine in (None, DEFAULT)
-        self.passed_on = passed_on(f.f, argnums) if plain else None
+        self.passed_on: Any = passed_on(f.f, argnums) if plain else None
 
     def __repr__(self) -> str:
         return f"<contad.{self.what}>"
@@ -124,7 +126,7 @@ class _Gradient:
                 y, aux = split_aux(y, True, self.what)
             if isinstance(y, Var) and y._owner is s:  # the result of most functions
                 gradients = s.pull(active, [(y._index, 1.0)])
-                y = y._value
+                y = y.value if STANDING else y._value
             else:
                 y = scalar_output(y, self.what, s)
                 gradients = s.pull(active, seeds(s, y, 1.0))
@@ -434,7 +436,7 @@ def _tangent_pairs(primal: Nested, tangent: Nested, what: str) -> Tree:
     x, x_dot = flatten(primal), flatten(tangent)
     if not x.matches(x_dot):
         raise TypeError(f"{what}: tangents must have the structure of primals, {x.describe()}; got {x_dot.describe()}")
-    return Tree(list(zip(x.leaves, x_dot.leaves, strict=True)), x.spec)
+    return Tree(list(zip(x.leaves, x_dot.leaves, strict=True)), x.spec, x.dtypes)
 
 
 def derivative(f: Function, argnum: int = 0) -> Function:
@@ -492,7 +494,8 @@ def _memoise(
     """The gradient object of f, kept in an attribute of f so that it dies with it."""
     made: tuple[Any, dict[Any, Any]] = getattr(f, "__contad__", (None, {}))
     if made[0] is f and argnums.__class__ is int and out.__class__ is bool:  # the usual case
-        found = made[1].get((value, True, (argnums,), has_aux, engine, numerics, checkpoint, out))
+        precision = PRECISION.keeps, PRECISION.accumulate
+        found = made[1].get((value, True, (argnums,), has_aux, engine, numerics, checkpoint, out, precision))
         if found is not None:
             return found
     transform: Any = value_and_grad if value else grad
@@ -504,7 +507,8 @@ def _memoise(
     if out and has_aux:
         raise UnsupportedError(f"{name}: out=True is taken without has_aux")
     numbers, single = positions(name, argnums), isinstance(argnums, int)
-    key: Any = (value, single, numbers, has_aux, engine, numerics, checkpoint, out)
+    precision = PRECISION.keeps, PRECISION.accumulate
+    key: Any = (value, single, numbers, has_aux, engine, numerics, checkpoint, out, precision)
     eager = functools.partial(WrittenGradient if out else _Gradient, function, numbers, single, has_aux, value=value)
     if not value and not has_aux and not out and is_repeatable(f, engine):
         return gradient_of_gradient(f, argnums, (transform, {"argnums": argnums}), functools.partial(eager, None))

@@ -30,6 +30,7 @@ from contad.variables.arguments import fail, require_positive_size
 from contad.variables.array import is_plain
 from contad.variables.complex_pair import NO_HESSIAN
 from contad.variables.dual import plain_float
+from contad.variables.kept_dtypes import round_to
 from contad.variables.number import peek
 from contad.variables.open_types import ArrayValue, Function, Nested, NumbaType, Options, Real
 from contad.variables.overlaps import set_apart
@@ -319,7 +320,8 @@ def laplacian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | 
             for start, rows in curvature.chunks():
                 places = np.arange(len(rows))
                 total = total + np.sum(rows[places, start + places])
-        return plain_float(total)
+        dtypes = {d for tree in curvature.trees for d in tree.dtypes or (None,)}
+        return plain_float(total) if None in dtypes else round_to(plain_float(total), np.result_type(*dtypes))
 
     if function.takes_compiled(engine):
         made_by: tuple[Function, Options] = laplacian, {"argnums": argnums, "engine": engine}

@@ -359,4 +359,6 @@ def _of_leaves(
 
 def is_option(x: Nested) -> bool:
     """Whether a leaf is neither a real number nor an array of them: an int counts steps, a string names a method."""
-    return not (numbers_in(x) or is_of_library(x) or isinstance(x, (float, np.floating)) or (is_array(x) and x.dtype.kind == "f"))
+    if numbers_in(x) or isinstance(x, (float, np.floating)) or is_of_library(x):
+        return False
+    return not (is_array(x) and x.dtype.kind == "f")

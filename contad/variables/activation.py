@@ -58,7 +58,7 @@ def _activate_tree(s: ChainStack, what: str, n: int, arg: Nested) -> tuple[Neste
     own = [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]
     if OVERLAPPING:
         hand_on_marks(apart, own)
-    return tree.unflatten(own), Tree(leaves, tree.spec)
+    return tree.unflatten(own), Tree(leaves, tree.spec, tree.dtypes)
 
 
 def trees_of(made: Sequence[Active]) -> list[Tree]:

@@ -12,6 +12,8 @@ from contad.errors import UnsupportedError
 from contad.variables.arguments import dtype_of
 from contad.variables.array import Array, elements_of, numbers_in, plain_key
 from contad.variables.complex_pair import COMPLEX128, ComplexArray, join
+from contad.variables.dtypes import KEPT, PRECISION
+from contad.variables.kept_dtypes import round_to
 from contad.variables.library_refusals import IN_A_RULE, make_lost
 from contad.variables.number import Number, make_missing, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Key, Nested, Option, Real, Value
@@ -158,6 +160,8 @@ def astype(x: Array, dtype: Option, **options: Option) -> ArrayValue:
         return x.copy(order) if options.get("copy", True) or order != "K" else x
     if np.dtype(dtype).kind in "iub":
         return primal(x).astype(dtype, **options)
+    if np.dtype(dtype) in KEPT and PRECISION.keeps:
+        return round_to(x.copy(options.get("order", "K")), np.dtype(dtype))
     if np.dtype(dtype) == object:
         return elements_of(x)
     if np.dtype(dtype) == COMPLEX128:

@@ -8,6 +8,8 @@ from contad.errors import ForeignVariableError, NestingError, UnsupportedError
 from contad.variables.adjoints import Adjoints
 from contad.variables.arguments import operand, require_callable
 from contad.variables.array import Array, numbers_in
+from contad.variables.dtypes import KEPT, PRECISION
+from contad.variables.kept_dtypes import round_to
 from contad.variables.number import Carrier, Number, as_float, stands_for_float
 from contad.variables.open_types import Value
 from contad.variables.stack import THREAD, stack
@@ -24,6 +26,8 @@ def var(value: Value) -> Value:
     10.3
     """
     _require_outer("var", value)
+    if PRECISION.keeps and getattr(value, "dtype", None) in KEPT:
+        return round_to(var(np.float64(value)), value.dtype)
     if isinstance(value, (np.ndarray, Array)):
         return stack().array_variable(real_leaf(value, "var"))
     x = stack().variable(operand("var", "value", value))

@@ -7,6 +7,7 @@ import numpy as np
 from contad.variables.arguments import array as float_array, fail
 from contad.variables.array import Array, as_objects, level_of, numbers_in
 from contad.variables.complex_pair import holds_complex, holds_pairs, imag_part, join, real_part, split
+from contad.variables.kept_dtypes import STANDING, perform, stands_in
 from contad.variables.layout import remember_immutable
 from contad.variables.level import Level
 from contad.variables.number import map_numbers, peek, require_values
@@ -75,6 +76,8 @@ def array(x: Nested) -> ArrayValue:
     """
     if isinstance(x, Array):
         return x.copy()
+    if STANDING and stands_in((x,)):
+        return perform(array, (x,))
     if holds_complex(x) or holds_pairs(x):
         parts = split(x) if holds_pairs(x) else [map_lists(part, x) for part in (real_part, imag_part)]
         return join(*map(array, parts))

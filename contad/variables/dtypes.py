@@ -10,6 +10,34 @@ from contad.variables.open_types import Option
 FLOAT = np.dtype(np.float64)
 VARIABLES = "d"  # the dtypes, by NumPy's letters, that variables have: other floats are converted
 
+SINGLE = np.dtype(np.float32)
+KEPT = (SINGLE, np.dtype(np.float16))  # the dtypes that eager engines keep
+
+
+class _Precision:
+    """The settings of this process for numbers of less than double precision, which `contad.settings` changes."""
+
+    __slots__ = ("accumulate", "keeps")
+
+    def __init__(self) -> None:
+        self.keeps = False  # whether arguments keep their dtype; otherwise they become float64
+        self.accumulate: np.dtype = SINGLE  # the least precise dtype in which sums of kept numbers are accumulated
+
+
+PRECISION = _Precision()
+
+
+def kept_dtype(x: Any) -> np.dtype:
+    """The dtype in which compiled derivatives take an argument, by the settings: float32 or float64.
+
+    Only arrays of float32 and NumPy's numbers of this type have fewer digits; a Python number is one of float64, but
+    takes the precision of what it is combined with.
+
+    >>> kept_dtype(np.float32(1.0))
+    dtype('float64')
+    """
+    return SINGLE if PRECISION.keeps and getattr(x, "dtype", None) == SINGLE else FLOAT
+
 
 class Dtypes(NamedTuple):
     """The declaration of an operation: its derivatives keep each of these dtypes."""

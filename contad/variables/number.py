@@ -221,8 +221,8 @@ def standing_for(x: Value, like: Value) -> Value:
     if like.__class__ is not float and not isinstance(like, (Number, np.float64)):
         return x
     if isinstance(x, Number):
-        wanted = x.float_class if stands_for_float(like) else x.numpy_class
-        return x if x.__class__ is wanted else x.in_class(wanted)
+        as_float = stands_for_float(like)
+        return x if x.is_float == as_float else x.in_class(x.float_class if as_float else x.numpy_class)
     if x.__class__ is float:
         return x if stands_for_float(like) else np.float64(x)
     return float(x) if x.__class__ is np.float64 and stands_for_float(like) else x

@@ -23,6 +23,8 @@ from contad.variables.complex_pair import (
     is_complex,
     join,
 )
+from contad.variables.dtypes import KEPT, PRECISION
+from contad.variables.kept_dtypes import STANDING, round_to
 from contad.variables.layout import plain_form, subclass_of_arrays
 from contad.variables.level import Level
 from contad.variables.number import Carrier, Number, is_real, map_numbers
@@ -36,6 +38,7 @@ class Tree(NamedTuple):
 
     leaves: list[Value]
     spec: Any
+    dtypes: Sequence[Any] | None = None  # of the leaves, for which other leaves in their places stand, too
 
     def describe(self) -> str:
         """The structure, for messages."""
@@ -59,6 +62,8 @@ class Tree(NamedTuple):
 
     def unflatten(self, leaves: Sequence[Value]) -> Nested:
         """A pytree of this structure with other leaves."""
+        if self.dtypes is not None:
+            leaves = [x if d is None else round_to(x, d) for x, d in zip(leaves, self.dtypes, strict=True)]
         if self.spec is None:
             return leaves[0]
         return _optree().tree_unflatten(self.spec, leaves)
@@ -72,12 +77,22 @@ def flatten(x: Nested) -> Tree:
     kind = x.__class__
     if (kind is list or kind is tuple) and {*map(type, x)} == _FLOATS:
         return Tree([*x], _spec_of_numbers(kind, len(x)))
-    if _is_number_or_array(x):
-        return Tree([x], None)
-    leaves, spec = _optree().tree_flatten(as_pair(x))
-    if any(is_complex(x) or holds_pairs(x) for x in leaves):  # the parts are leaves
-        leaves, spec = _optree().tree_flatten(_optree().tree_map(as_pair, x))
+    leaves: list[Value] = [x]
+    spec = None
+    if not _is_number_or_array(x):
+        leaves, spec = _optree().tree_flatten(as_pair(x))
+        if any(is_complex(x) or holds_pairs(x) for x in leaves):  # the parts are leaves
+            leaves, spec = _optree().tree_flatten(_optree().tree_map(as_pair, x))
+    if PRECISION.keeps or STANDING:
+        dtypes = [*map(_find_kept, leaves)]
+        return Tree(leaves, spec, dtypes if any(dtypes) else None)
     return Tree(leaves, spec)
+
+
+def _find_kept(leaf: Value) -> Any:
+    """The dtype of a leaf, if it keeps it."""
+    found = getattr(leaf, "dtype", None)
+    return found if found in KEPT and (PRECISION.keeps or leaf.__class__ in STANDING) else None
 
 
 _FLOATS = {float}
@@ -296,7 +311,7 @@ def scalar_output(y: Nested, what: str, level: Level | None = None) -> Real:
             "contad.vjp with a cotangent, or contad.jacobian(f, holomorphic=True)"
         )
     if is_real(y) and not isinstance(y, (bool, np.bool_)):
-        return float(y)
+        return y if PRECISION.keeps and getattr(y, "dtype", None) in KEPT else float(y)
     held = getattr(y, "data", None)  # of xarray, whose arrays hold arrays of any kind
     if getattr(y, "shape", None) == () and isinstance(held, (Carrier, np.ndarray)):
         return scalar_output(held, what, level)

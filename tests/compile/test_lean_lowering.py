@@ -1,6 +1,7 @@
 """Generated code on its way to LLVM: fewer words, and the numbers, errors and references of Numba."""
 
 import inspect
+import re
 
 import numba
 import numpy as np
@@ -71,6 +72,35 @@ def test_elements_at_literal_indices_are_lowered_as_others(monkeypatch):
     assert not read and not written
     assert made == call(numba.njit(f), a.copy(), 2)
     assert read or written
+
+
+PLACES = np.array([2, 99, 3])
+LARGEST = np.array([4, np.iinfo(np.int64).max])
+NEGATIVE = np.array([[-3, 0], [1, -1]])
+NONE = np.array([], np.int64)
+MANY = np.zeros(10**6 // 8 + 1, np.int64)
+
+
+def gathered(a, i):
+    return a[PLACES[i] % 8], a[NEGATIVE[i, 1]] + a[NEGATIVE[i, 0]], LARGEST[i], MANY[i], NEGATIVE[i][0], len(NONE)
+
+
+def test_integers_of_constant_arrays_have_ranges(monkeypatch):
+    """The end is excluded, and at least 64. No range is stated for large arrays, which may change, and none that ends
+    after the greatest int64."""
+    texts, add = [], CPUCodeLibrary.add_ir_module
+
+    def noted(library, module):
+        texts.append(str(module))
+        add(library, module)
+
+    monkeypatch.setattr(CPUCodeLibrary, "add_ir_module", noted)
+    a, f = np.arange(8.0), link()(gathered)
+    for i in (0, 1, -1):
+        assert call(f, a, i) == call(numba.njit(gathered), a, i)
+    stated = {pair for text in texts for pair in re.findall(r"!{ i64 (-?\d+), i64 (-?\d+) }", text)}
+    of_lengths = ("0", str(2**63 - 1))  # which Numba states
+    assert stated - {of_lengths} == {("2", "100"), ("-3", "64")}
 
 
 def test_numbers_of_other_types_are_read_and_written():

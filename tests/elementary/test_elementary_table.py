@@ -196,3 +196,19 @@ def test_a_processor_without_fma_finds_the_same_bits(tmp_path):
     found = run_python("-c", PLAIN, **features, **folders)
     here = [elementary(name)(x).hex() for name in ("exp", "tanh", "sin") for x in (0.3, 2.3)]
     assert found.split() == ["False", *here]
+
+
+@pytest.mark.parametrize("name", [name for name, found in ELEMENTARY.items() if found.single is not None])
+def test_float32_numbers_have_kernels_of_their_own(name):
+    """Every 4099th of all float32 numbers, special ones included, against NumPy's function in float64."""
+    bits = np.append(np.arange(0, 2**32, 4099, dtype=np.uint32), np.uint32([0x7F800000, 0xFF800000, 0x80000000, 1]))
+    x = bits.view(np.float32)
+    x, z = np.pad(x, (0, -len(x) % ROWS)), np.zeros(len(x) + -len(x) % ROWS, np.float32)
+    elementary_rows(name)(x, z, len(x))
+    with np.errstate(all="ignore"):
+        exact = getattr(np, name)(x.astype(float))
+        rounded = exact.astype(np.float32)
+        finite = np.isfinite(rounded) & np.isfinite(z)
+        np.testing.assert_array_equal(z[~finite], rounded[~finite])
+        ulps = np.abs(z[finite] - exact[finite]) / np.spacing(np.abs(rounded[finite]))
+    assert np.max(ulps) <= (1.5 if name == "tanh" else 1.0)

@@ -20,28 +20,27 @@ from contad.distributions.faces import Face
 from contad.rules.compilable import Compilable, functions_of_text
 from contad.rules.scalar_rule import ScalarRule
 from contad.scipy import integrate, linalg, special, stats
-from contad.stan import functionals
 from contad.variables.trees import holds_number
 from tests.judges.samples import sampled
 
 ROOMS = {"stan": stan, "linalg": linalg, "special": special, "integrate": integrate}
 # what has no meaning inside njit yet; functions of functions are refused as well
 REFUSED = {
-    *("stan.hypergeometric_3F2", "stan.hypergeometric_pFq", "linalg.eig", "linalg.eigvals"),
-    *(f"stan.{name}" for name in ("arg", "conj", "fft", "fft2", "get_imag", "get_real", "inv_fft", "inv_fft2", "norm")),
-    *("stan.polar", "stan.proj", "stan.to_complex", "stan.complex_schur_decompose"),
-    *("stan.complex_schur_decompose_t", "stan.complex_schur_decompose_u"),
-    *("linalg.block_diag", "linalg.logm", "linalg.lu", "linalg.lu_factor", "linalg.lu_solve", "linalg.null_space"),
+    *("linalg.block_diag", "linalg.eig", "linalg.eigvals", "linalg.logm", "linalg.lu", "linalg.lu_factor"),
+    *("linalg.lu_solve", "linalg.null_space"),
     *(f"special.{name}" for name in special.__all__ if name.startswith("eval_")),
     *("linalg.orth", "linalg.schur", "linalg.solve_continuous_lyapunov", "linalg.solve_discrete_lyapunov"),
+    *(f"linalg.{name}" for name in ("companion", "convolution_matrix", "fiedler", "khatri_rao", "leslie")),
+    *(f"linalg.{name}" for name in ("cosm", "sinm", "tanm", "coshm", "sinhm", "tanhm", "hessenberg", "rq")),
+    "linalg.fractional_matrix_power",
+    *(f"linalg.{name}" for name in ("ldl", "lstsq", "orthogonal_procrustes", "pinvh", "solve_discrete_are")),
     *("linalg.solve_sylvester", "linalg.sqrtm", "linalg.subspace_angles", "integrate.simpson"),
+    *("integrate.cumulative_simpson", "integrate.romb"),
 }
 MAKERS = stan.transforms.__all__
-SOLVERS = {"cubature", "odeint", "quad", "quad_vec", "solve_bvp", "solve_ivp", "tanhsinh"}
-FUNCTIONALS = {
-    *SOLVERS, "dae", "dae_tol", "hcubature", "ode_adjoint_tol_ctl",
-    *(name for name in functionals.__all__ if name.startswith("finite_diff_")),
-}
+SOLVERS = {"dblquad", "fixed_quad", "nquad", "tplquad"}
+SOLVERS |= {"cubature", "odeint", "quad", "quad_vec", "solve_bvp", "solve_ivp", "tanhsinh"}
+FUNCTIONALS = {*SOLVERS, "dae", "dae_tol", "ode_adjoint_tol_ctl"}
 
 
 def functions():
@@ -130,9 +129,12 @@ def function_of(name, count):
 
 def sum_of(f, z, count):
     """A function whose value is a number made of what f gives."""
+    values = z if isinstance(z, tuple) else (z,)
     parts = [f"z[{k}]" for k in range(len(z))] if isinstance(z, tuple) else ["z"]
+    pairs = zip(parts, values, strict=True)
+    parts = [f"({x}.real ** 2 + {x}.imag ** 2)" if np.iscomplexobj(y) else x for x, y in pairs]
     total = " + ".join(f"np.sum({x} * np.cos({x} + 0.3))" if np.ndim(y) else f"{x} * np.cos({x} + 0.3)"
-                       for x, y in zip(parts, z if isinstance(z, tuple) else (z,), strict=True))  # fmt: skip
+                       for x, y in zip(parts, values, strict=True))  # fmt: skip
     arguments = ", ".join(f"x{k}" for k in range(count))
     text = f"def g({arguments}):\n    z = f({arguments})\n    return {total}\n"
     return functions_of_text(text, {"f": f, "np": np})["g"]
@@ -154,12 +156,16 @@ CALLED = [
 ]  # fmt: skip
 
 
+OF_ANY_PHASE = ("stan.complex_schur_decompose", "stan.complex_schur_decompose_u")
+NOT_ON_THE_TAPE = {"stan.fft", "stan.fft2", "stan.inv_fft", "stan.inv_fft2"}
+
+
 @pytest.mark.parametrize("name", sampled(CALLED, 40))
 def test_values_and_gradients(name):
     args = arguments_of(name)
     plain = function_of(name, len(args))
     f, z = njit(plain), plain(*args)
-    assert_same(f(*args), z, 1e-9)
+    assert_same(*map(np.abs, (f(*args), z)) if name in OF_ANY_PHASE else (f(*args), z), 1e-9)
     active = active_in(args)
     if not active:  # sizes and constants
         return
@@ -204,9 +210,11 @@ def test_every_transform(name):
     active = active_in(args)
     primals = [np.asarray(args[k]) for k in active]
     bars = contad.grad(expected, active)(*args)
-    assert_same(contad.grad(g, active, engine="tape")(*args), bars, 1e-7)
-    program = contad.record(lambda *given: g(*at(args, active, given)), *primals)
-    assert_same(contad.grad(program, tuple(range(len(active))))(*primals), bars, 1e-7)
+    if name not in NOT_ON_THE_TAPE:
+        assert_same(contad.grad(g, active, engine="tape")(*args), bars, 1e-7)
+    if name != "stan.hypergeometric_3F2":  # its check reads values, so that `record` refuses it
+        program = contad.record(lambda *given: g(*at(args, active, given)), *primals)
+        assert_same(contad.grad(program, tuple(range(len(active))))(*primals), bars, 1e-7)
     tangents = tuple(0.3 * x + 0.1 for x in primals)
     _, along = contad.jvp(lambda *given: g(*at(args, active, given)), tuple(primals), tangents)
     assert_same(along, sum(np.sum(bar * t) for bar, t in zip(bars, tangents, strict=True)), 1e-7)

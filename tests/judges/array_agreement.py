@@ -271,7 +271,7 @@ def forward(program: Program) -> tuple[Vector, Vector]:
 
 def forward_by_pullbacks(program: Program) -> tuple[Vector, Vector]:
     """The same by the engine `arrays`: the pullback of the pullback."""
-    with mock.patch("contad.transforms.gradients.on_library", lambda engine, args: True):
+    with mock.patch("contad.transforms.gradients.on_library", return_value=True):
         return forward(program)
 
 

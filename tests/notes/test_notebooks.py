@@ -16,7 +16,8 @@ from tests.random_programs.generated_programs import namespace
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "notes"
 SOURCES = sorted(FOLDER.glob("[0-9][0-9]_*.py"))
-TOYS = {"01_continuations": 80, "04_nesting": 60, "06_the_tape": 120, "07_generated_code": 150}  # lines that are not blank, at most
+# lines that are not blank, at most
+TOYS = {"01_continuations": 80, "04_nesting": 60, "06_the_tape": 120, "07_generated_code": 150}
 NAMES = [path.stem for path in SOURCES]
 POINTER = re.compile(r"`(contad/[\w/]+(?:\.py)?/?)(?:::([\w.]+))?`")
 

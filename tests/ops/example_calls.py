@@ -97,6 +97,7 @@ np.put_along_axis: written(lambda z, a: np.put_along_axis(z, ORDER, a[::-1], 1),
 # elements moved
 np.fft.fftshift(a) * a | a=V; np.fft.ifftshift(a, axes=1) * a | a=A
 np.apply_along_axis(lambda row: row * row[0], 1, a) | a=A; np.astype(a * a, np.float64) | a=V
+np.apply_over_axes(np.sum, a, [0]) * a | a=A
 np.iscomplexobj: (not np.iscomplexobj(a)) * a * a | a=A; np.isrealobj(a) * a * a | a=A
 np.shape(a)[1] * a * a | a=A; np.ndim(a) * a * a | a=A; np.size(a, 1) * a * a | a=A
 np.transpose(a, (2, 0, 1)) * np.transpose(a)[0, 0, 1] | a=C; np.moveaxis(a, 0, -1) * a[0, 1, 0] | a=C
@@ -130,7 +131,8 @@ np.matmul(a, b) | a=A, b=B; np.matmul: a @ b | a=V, b=U; np.linalg.matmul(a, b) 
 np.dot(a, b) | a=V, b=U; np.dot(x, a) | a=V, x=0.6; np.vdot(a, b) | a=A, b=B.T * 0.7; np.inner(a, b) | a=A, b=V
 np.outer(a, b) | a=V, b=W; np.linalg.outer(a, b) | a=V, b=W; np.kron(a, b) | a=S, b=V
 np.tensordot(a, b, axes=([0, 1], [1, 0])) | a=A, b=B; np.tensordot(a, b, 1) | a=A, b=V
-np.linalg.tensordot(a, b, axes=1) | a=A, b=B; np.vecdot(a, b) | a=A, b=V; np.linalg.vecdot(a, b) | a=A, b=V
+np.linalg.tensordot(a, b, axes=1) | a=A, b=B; np.matvec(a, b) | a=A, b=V; np.vecmat(b, a) | a=B, b=V
+np.vecdot(a, b) | a=A, b=V; np.linalg.vecdot(a, b) | a=A, b=V
 np.cross(a, b) | a=A, b=V; np.convolve(a, b, "same") | a=W, b=V; np.correlate(a, b, "full") | a=W, b=V
 np.einsum("ij,jk->ik", a, b) | a=A, b=B; np.einsum("i,ij,j", a, b, c) | a=np.array([0.6, 1.7]), b=A, c=V
 np.einsum("ii->i", a) * a[0, 1] | a=S
@@ -140,6 +142,15 @@ np.gradient(a, np.array([0.0, 0.7, 1.0]), axis=1) | a=A; np.trapezoid(a, x) | a=
 np.trapezoid(a * a, dx=0.3) | a=A; np.unwrap(3.0 * a, axis=0) * a | a=A; np.bincount([2, 0, 2], a) | a=V
 np.interp(x, [-1.0, 0.5, 1.6, 3.0], fp) | x=V, fp=W
 np.histogram: [np.histogram(a, [-1.0, 0.5, 1.0, 3.0])[0] * x for x in a] | a=V
+np.histogram_bin_edges(a, 3) * a[0] | a=V; np.histogram(a, 2, weights=a * a) | a=V
+np.histogram2d: [x * a[0] for x in np.histogram2d(a, b, 2, weights=a * b)] | a=V, b=D
+np.histogramdd(a, 2, weights=a[:, 0] * a[:, 1])[0] * a[0, 1] | a=B
+# numbers in a logarithmic or complex domain
+np.logspace(a, b, 3) * a | a=V[:2], b=W[:2]; np.geomspace(a * a, b * b, 3) * a | a=V[:2], b=W[:2]; np.i0(a) * a | a=V
+np.lib.scimath.sqrt(a * a) * a | a=W; np.lib.scimath.log(a * a) * a | a=W; np.lib.scimath.log2(a * a) * a | a=W
+np.lib.scimath.log10(a * a) * a | a=W; np.lib.scimath.logn(a * a + 1.0, b * b) | a=V, b=U
+np.lib.scimath.power(a * a, b) | a=V, b=U; np.lib.scimath.arccos(a / 3.0) * a | a=V
+np.lib.scimath.arcsin(a / 3.0) * a | a=V; np.lib.scimath.arctanh(a / 3.0) * a | a=V
 # spectra
 np.fft.fft(a).real * a | a=V; np.fft.ifft(a).imag * a | a=V; np.fft.rfft(a, 4).imag + a * a | a=V
 np.fft.irfft(a, 3) * a | a=V; np.fft.hfft(a, 3) * a | a=V; np.fft.ihfft(a, 4).real * a | a=V
@@ -153,6 +164,10 @@ np.sort(a, axis=0) * a | a=A; np.partition(a, 1) * a | a=V; np.median(a, axis=1)
 np.median(a) * a[0] | a=W; np.quantile(a, 0.3) * a[0] | a=W; np.percentile(a, [20.0, 70.0], axis=1) * a[0, 1] | a=A
 np.nanmedian(a, axis=0) * a[0, 1] | a=A; np.nanquantile(a, 0.3, axis=1, method="hazen") * a[0, 1] | a=A
 np.nanpercentile(a, [20.0, 70.0], axis=1) * a[0, 1] | a=A
+np.unique(a) * a | a=V
+np.unique_values(a) * a | a=V; np.unique_all(a)[0] * a | a=V; np.unique_counts(a)[0] * a | a=V
+np.unique_inverse(a)[0] * a | a=V; np.union1d(a, b) * a[0] | a=V, b=U; np.intersect1d(a, a[1:]) * a[0] | a=V
+np.setdiff1d(a, b) * a | a=V, b=U; np.setxor1d(a, b) * a[0] | a=V, b=U
 # element by element
 np.clip(a, -0.6, b) * a | a=A, b=np.array([1.1, 1.6, 1.4]); np.round(a / 10.0, 1) + a * a | a=V
 np.round(a * 10.0, -1) + a * a | a=V; np.around(a) + a * a | a=V; np.fix(a) * a | a=V; np.sinc(a) * a | a=V

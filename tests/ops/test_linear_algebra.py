@@ -706,7 +706,7 @@ def test_every_function_of_linear_algebra_is_there():
         name
         for name in dir(np.linalg)
         if not name.startswith("_") and callable(getattr(np.linalg, name)) and name not in ("LinAlgError", "test")
-        and (entry_of(getattr(np.linalg, name)) is None or entry_of(getattr(np.linalg, name)).kind == "refused")
+        and entry_of(getattr(np.linalg, name)) is None
     ]  # fmt: skip
     assert missing == []
 

@@ -57,7 +57,9 @@ def test_every_selection_and_constant_has_a_call():
         np.nanpercentile, np.nanquantile, np.nanstd, np.nanvar,
     }  # fmt: skip
     elsewhere |= {np.min_scalar_type}
-    assert declared == {*map(function_of, EVERY_PICK + CONSTANTS + ASSIGNMENTS), *elsewhere} - {np.where, np.bincount}
+    assert declared == {*map(function_of, EVERY_PICK + CONSTANTS + ASSIGNMENTS), *elsewhere} - {
+        np.where, np.bincount, np.histogram,
+    }  # fmt: skip
 
 
 def test_only_calls_that_are_newer_than_the_installed_numpy_do_not_run():
@@ -178,9 +180,7 @@ def test_arrays_like_a_variable_can_be_assigned_to():
 
 # ---- refusals --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("call", "error", "message"), [
-    ("np.max(v, initial=0.0)", UnsupportedError, "np.max: initial= is not supported on variables, got 0.0"),
     ("np.max(v, where=v > 1)", UnsupportedError, "np.max: where= is not supported"),
-    ("np.max(v, out=c)", UnsupportedError, "np.max: out= is not supported"),
     ("np.max(v[:0])", ValueError, r"np.max: a must have elements along the axis, got shape \(0,\)"),
     ("np.max(v, axis=3)", ValueError, "axis 3 is out of bounds"),
     ("np.sort(v, order='a')", UnsupportedError, "np.sort: order= is not supported"),
@@ -188,9 +188,6 @@ def test_arrays_like_a_variable_can_be_assigned_to():
     ("np.percentile(v, 101)", ValueError, r"np.percentile: q must be in \[0, 100\]"),
     ("np.median(v[:0])", ValueError, "np.median: a must have elements along the axis"),
     ("np.quantile(v, 0.5, weights=v)", UnsupportedError, "np.quantile: weights must be constants"),
-    ("np.unique(v)", UnsupportedError, "np.unique: not supported on variables"),
-    ("np.histogram(v)", UnsupportedError, "np.histogram: bins must be constant edges"),
-    ("np.histogram(c, weights=v)", UnsupportedError, "np.histogram: weights= is not supported"),
     ("np.bincount(v)", TypeError, "bincount: missing argument weights"),
     ("np.bincount(v, v)", UnsupportedError, "bincount: x must be a constant"),
     ("np.nan_to_num(v, copy=False)", UnsupportedError, "np.nan_to_num: copy must be True"),

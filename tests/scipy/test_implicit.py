@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-import scipy.optimize
 
 import contad
 from contad.engines import engine_names
-from contad.errors import SingularPointError, UnsupportedError
+from contad.errors import SingularPointError
 from contad.scipy.optimize import implicit, least_squares, minimize, root
 from tests.judges.ways import differences
 
@@ -163,11 +162,6 @@ def test_singular_points_and_failures_are_errors():
         contad.grad(lambda p: np.sum(np.arange(n) * minimize(large_valley, np.zeros(n), (p,)).x))(1.0)
     with pytest.raises(RuntimeError, match="minimize: no minimum was found, so there is no derivative"):
         contad.grad(lambda p: minimize(lambda x: (x - p) ** 4, 5.0, options={"maxiter": 1}).x)(1.0)
-    constraint = scipy.optimize.LinearConstraint(np.ones((1, 2)), 1.0, 1.0)
-    with pytest.raises(UnsupportedError, match="minimize: constraints= is not supported if the minimum"):
-        contad.grad(lambda p: np.sum(minimize(lambda x: np.sum((x - p) ** 2), np.zeros(2), constraints=constraint).x))(
-            1.0
-        )
     with pytest.raises(TypeError, match="least_squares: contad supplies jac; leave it out"):
         least_squares(lambda x: x, np.zeros(1), jac="2-point")
     assert contad.stack().top <= 1

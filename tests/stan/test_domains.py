@@ -75,12 +75,11 @@ def test_every_listed_difference_exists(row, kind, reason):
     pytest.fail(f"nothing differs: {reason}")
 
 
-REFUSED = {"hypergeometric_3F2", "hypergeometric_pFq"}  # by name, inside njit
 ALWAYS = [
     ("normal_lpdf", "ddd"), ("gamma_lpdf", "DDD"), ("multi_normal_lpdf", "Vvm"), ("binomial_logit_glm_lpmf", "IImdv"),
     ("hypergeometric_lpmf", "iiii"), ("ordered_logistic_lpmf", "Ivv"),
 ]  # fmt: skip
-OTHERS = [key for key in read_table() if key[0] not in {*REFUSED, *TRANSFORMS} and key not in ALWAYS]
+OTHERS = [key for key in read_table() if key[0] not in TRANSFORMS and key not in ALWAYS]
 
 
 @pytest.mark.parametrize(("name", "kinds"), [*ALWAYS, *sampled(OTHERS, 25)])
@@ -90,15 +89,6 @@ def test_every_row_inside_njit(name, kinds):
     exec(f"def f({arguments}):\n    return function({arguments})\n", scope)
     f = numba.njit(scope["f"])
     require_table(name, kinds, f if name != "eigenvectors_sym" else lambda *args: np.abs(f(*args)))
-
-
-@pytest.mark.parametrize("name", sorted(REFUSED))
-def test_njit_refuses_functions_by_name(name):
-    kinds, rows = next((kinds, rows) for (known, kinds), rows in read_table().items() if known == name)
-    args = [read(x, kind) for x, kind in zip(rows[0][0].split(), kinds, strict=True)]
-    function = getattr(stan, name)
-    with pytest.raises(contad.UnsupportedError, match=rf"contad.stan.{name} cannot be called inside njit"):
-        numba.njit(lambda *args: function(*args))(*args)
 
 
 def test_the_rows_of_a_matrix_that_sums_to_zero():
@@ -246,10 +236,6 @@ def test_one_category_is_sure():
     assert stan.ordered_logistic_lpmf(1, 0.7, []) == 0.0
 
 
-def series(a):
-    return stan.hypergeometric_pFq(a, a, 0.5)
-
-
 BOUNDS = stan.lower_bound(lambda p: p.low, (2,))
 
 
@@ -262,7 +248,6 @@ def solve(y):
 
 
 @pytest.mark.parametrize(("function", "x", "message"), [
-    (series, np.ones(2), "contad.stan.hypergeometric_pFq cannot be called inside njit; call it outside"),
     (solve, np.zeros(2), "contad.stan.ode_adjoint_tol_ctl cannot be called inside njit; call ode_adams, or ode_bdf"),
     (bounded, np.zeros(2), r"lower must be numbers or arrays, not variables; call lower_bound_constrain\(u, lower\)"),
 ])  # fmt: skip

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from mpmath import mp
+from numba import njit
 
 import contad
 from contad import stan
@@ -71,3 +72,39 @@ def test_refusals_of_any_number():
         stan.hypergeometric_pFq([1.0, 2.0], [3.0], 1.2)
     with pytest.raises(ValueError, match="hypergeometric_pFq: a must be a vector with at most one element more than b"):
         stan.hypergeometric_pFq([1.0, 2.0, 3.0], [3.0], 0.2)
+
+
+# ---- inside njit -----------------------------------------------------------------------------------------------------
+X = np.array([1.3, 0.7, 2.1, 1.9, 2.4])
+
+
+def of_any_number(x):
+    return stan.hypergeometric_pFq(x[:1], x[1:3], 3.0 * x[4]) * stan.hypergeometric_pFq(x[:2], x[3:4], 0.2)
+
+
+def of_three(x):
+    return stan.hypergeometric_3F2((x[0], x[1], x[2]), x[3:], 0.3 * x[0]) * x[1]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("f", "engine"), [(of_any_number, "generated"), (of_any_number, "tape"), (of_three, "generated")]
+)
+def test_gradients_inside_njit(f, engine):
+    value, gradient = contad.value_and_grad(f)(X)
+    found, slopes = contad.value_and_grad(njit(f), engine=engine)(X)
+    assert found == pytest.approx(value, rel=1e-15)
+    np.testing.assert_allclose(slopes, gradient, rtol=1e-14)
+
+
+@pytest.mark.long
+def test_second_derivatives_inside_njit():
+    np.testing.assert_allclose(contad.hessian(njit(of_three))(X), contad.hessian(of_three)(X), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "z"), [POINTS[0], *(pytest.param(*point, marks=pytest.mark.long) for point in POINTS[1:])]
+)
+def test_all_cases_inside_njit(above, below, z):
+    f = njit(lambda a, b, z: stan.hypergeometric_pFq(a, b, z))
+    assert f(np.array(above), np.array(below), z) == stan.hypergeometric_pFq(above, below, z)

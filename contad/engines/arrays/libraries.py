@@ -8,6 +8,7 @@ is written once, for NumPy, and a copy of it runs on PyTorch, JAX or any array o
 import contextlib
 import dis
 import functools
+import inspect
 import math
 import operator
 import sys
@@ -19,6 +20,7 @@ import numpy as np
 from contad.engines.arrays import numpy_names
 from contad.errors import UnsupportedError
 from contad.ops import (
+    _scipy,
     accumulations,
     close_values,
     cotangents,
@@ -44,7 +46,7 @@ _ENGINE = "contad.engines.arrays."
 _COPIED = ("contad.ops.", "contad.rules.vectorised", _ENGINE)  # and functions of users
 _NAMES = {"jaxlib": "jax"}
 _HOST = ("einsum_path", "broadcast_shapes", "ndindex", "isscalar")  # of shapes
-_SORTS = ("sort", "argsort")
+_OTHERWISE = ("sort", "argsort", "eigh", "cholesky")  # of which JAX's have other options, or read other elements
 _SHAPES = ("shape", "ndim", "size")
 _MATH = {"fabs": "abs", "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2", "acosh": "arccosh",
          "asinh": "arcsinh", "atanh": "arctanh", "pow": "power"}  # fmt: skip
@@ -141,6 +143,7 @@ class Library:
         self.np: Any = np if self.is_numpy else Names(self, np, self.module)
         self._copies: dict[Any, Any] = {}
         self.forms: dict[Any, Any] = {}
+        self.specials = SpecialNames(self)
         self.fold = self.rebind(cotangents.fold)
         self.arrays = ArraysOf("ndarray", (), {"kind": self.xp.SparseArray if self.is_sparse else self.kind})
         self.plain: Library = Library(x, self) if checked is None and not self.is_numpy else self
@@ -241,6 +244,8 @@ class Library:
             return self._copy(instead)
         if x is np:
             return self.np
+        if x is _scipy.special:
+            return lambda: self.specials
         if isinstance(x, np.errstate):
             return contextlib.nullcontext()
         if x is math:
@@ -261,7 +266,7 @@ class Library:
         known = self._copies.get(f)
         if known is None:
             if f.__code__.co_filename == _ERRSTATE:  # decorated by np.errstate, whose warnings are NumPy's
-                f = f.__wrapped__
+                f = inspect.unwrap(f)
             own = f.__globals__
             names = {"__builtins__": own.get("__builtins__"), "__name__": f.__module__}
             copy = self._copies[f] = copy_under(f, names)
@@ -447,15 +452,15 @@ class Names:
                 own = library._copy(written)
             if (name in numpy_names.CREATION or name in _SHAPES) and not prefix:
                 own = library.rebind(written)
-        elif written is not None and (library.name != "jax" or name in numpy_names.CREATION or name in _SORTS):
+        elif written is not None and (library.name != "jax" or name in numpy_names.CREATION or name in _OTHERWISE):
             own = library._copy(written)
         else:
             own = getattr(self._native, name, None)
             own = getattr(self._native, numpy_names.STANDARD.get(name, name), None) if own is None else own
         if own is None:
             own = refusal(f"{self._module.__name__.replace('numpy', 'np', 1)}.{name}", library)
-        is_checked = library.checked is None or name in ("logical_and", "logical_or")
-        return unless_variable(original, own) if is_checked else own
+        takes_variables = library.checked is None or name in ("logical_and", "logical_or")
+        return unless_variable(original, own) if takes_variables else own
 
 
 def unless_variable(original: Function, own: Function) -> Function:
@@ -471,9 +476,8 @@ def unless_variable(original: Function, own: Function) -> Function:
             if kind is not float and kind is not int and kind is not bool:
                 numbers = False
             if kind is list or kind is tuple:
-                if any(isinstance(y, Carrier) for y in x) or (
-                    x is args[0] and not creates and all(isinstance(y, int) for y in x)  # a shape
-                ):
+                is_shape = x is args[0] and not creates and all(isinstance(y, int) for y in x)
+                if is_shape or any(isinstance(y, Carrier) for y in x):
                     return original(*args, **options)
                 on_host = on_host or any(y.__class__ is np.ndarray for y in x)
             on_host = on_host or kind is np.ndarray
@@ -519,6 +523,16 @@ def refusal(name: str, library: Library) -> Function:
         raise UnsupportedError(f"{name}: not available for arrays of {library.name}")
 
     return refuse
+
+
+class SpecialNames:
+    """scipy.special as a library has it."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def __getattr__(self, name: str) -> Function:
+        return self._library.special(name)
 
 
 class Math:

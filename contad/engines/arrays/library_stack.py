@@ -15,11 +15,13 @@ import numpy as np
 from contad.engines.arrays.libraries import READS_VALUES, Library, library_of, refuse_rule
 from contad.engines.arrays.library_var import LibraryVar
 from contad.engines.arrays.movements import (
+    FIRST,
     Movement,
     assign,
     choose_back,
     clear,
     find_last_writes,
+    find_positions,
     put_back,
     split_back,
     unstack,
@@ -48,6 +50,8 @@ from contad.variables.trees import is_of_library, map_lists
 Pull = Callable[[Any], Iterable[Value]]  # the cotangent of a result -> those of the operands that are variables
 Places = Sequence[tuple[tuple[int, ...], Any]] | None  # shape and dtype of each operand; None: those of the result
 Record = tuple[str, Library, Sequence[int], Places, Pull]  # a continuation: what its name says, and the operands' cells
+
+
 
 
 class LibraryStack(ChainStack):
@@ -150,6 +154,7 @@ class LibraryStack(ChainStack):
         library: Any = None
         bit = 1
         for x in args:
+            v = x
             if x.__class__ is LibraryVar and x._owner is self:
                 if x._move_of_view is not None:
                     x._sync_parts()
@@ -157,21 +162,21 @@ class LibraryStack(ChainStack):
                 xs.append(x)
                 if library is None or library.kind is float:
                     library = x._library
-                x = x._value
-                if x.__class__ is LibraryVar:
+                v = x._value
+                if v.__class__ is LibraryVar:
                     plain = False
             elif x.__class__ is float or x.__class__ is int:
                 numbers = True
             elif isinstance(x, float):  # of NumPy, which some libraries do not take
                 numbers, found = True, self._library_for(args)
-                x = x if found.is_numpy or found.name == "jax" else float(x)
+                v = x if found.is_numpy or found.name == "jax" else float(x)
             elif isinstance(x, Carrier):
                 plain = False
             elif x.__class__ is np.ndarray and x.dtype == object:
                 return self.apply_elementwise(rule, list(map(self._without_objects, args)))
             else:
                 constants.append(len(values))
-            values.append(x)
+            values.append(v)
             bit += bit
         if library.kind is float:
             library = self._library_for(args)
@@ -239,7 +244,7 @@ class LibraryStack(ChainStack):
         self.top += 1
         kept = z
 
-        def pull_all(d: ResultParts) -> Iterable[Value]:
+        def pull_all(d: CotangentParts) -> Iterable[Value]:
             zeros = np.zeros_like if library.is_numpy else library.np.zeros_like
             d_all = [d.parts[n] if n in d.parts else zeros(v) for n, v in enumerate(kept)]
             return pull(type(kept)(*d_all) if hasattr(kept, "_fields") else tuple(d_all))
@@ -248,7 +253,7 @@ class LibraryStack(ChainStack):
         found = []
         for n, v in enumerate(z):
             found.append(self._result(v, library_of(peek(v))))
-            self.push((name, library, [cell], None, lambda d, n=n: (ResultParts({n: d}),)))
+            self.push((name, library, [cell], None, lambda d, n=n: (CotangentParts({n: d}),)))
         return type(z)(*found) if hasattr(z, "_fields") else tuple(found)
 
     # ---- movements ---------------------------------------------------------------------------------------------------
@@ -319,29 +324,34 @@ class LibraryStack(ChainStack):
     def move(self, move: Callable[[Nested], ArrayValue], sources: Nested) -> ArrayValue:
         """A function that moves elements of several sources: NumPy moves positions, and the library takes them."""
         parts: list[Value] = []
-        start = 1  # at 0 is a zero, with which NumPy fills
+        start = FIRST
 
         def number(x: Nested) -> Nested:
             nonlocal start
             if isinstance(x, (list, tuple)):
                 return type(x)(map(number, x))
             shape = np.shape(peek(x)) if not hasattr(x, "shape") else tuple(x.shape)
-            positions = np.arange(start, start + math.prod(shape)).reshape(shape)
+            positions = (start + np.arange(float(math.prod(shape)))).reshape(shape)
             start += positions.size
             parts.append(x)
             return same_layout(positions, peek(x))
 
-        moved: Any = move({key: number(x) for key, x in sources.items()})
-        if isinstance(moved, (list, tuple)):
-            return type(moved)(self.move(_part_of(move, k), sources) for k in range(len(moved)))
+        raw = move({key: number(x) for key, x in sources.items()})
+        if isinstance(raw, (list, tuple)):
+            return type(raw)(self.move(_part_of(move, k), sources) for k in range(len(raw)))  # type: ignore[return-value]
         library = self._library_for([x for x in parts if isinstance(x, LibraryVar)])
         gather_from, put = library.rebind(gather), library.rebind(put_back)
-        moved, total = np.array(moved), start - 1
+        raw = np.asarray(raw)
+        moved, new = find_positions(raw)
+        total = int(start - FIRST)
+        z: Any
         if library.is_numpy:
             z = move({key: map_lists(self.value_in, x) for key, x in sources.items()})
         else:
             arrays = [as_operand(library, self.value_in(x)) for x in parts]
             z = gather_from(library.np.concatenate([library.np.reshape(x, (-1,)) for x in arrays]), move, moved)
+            if np.any(raw[new]):  # constants between the elements
+                z = library.np.where(library.np.asarray(new), library.np.asarray(np.where(new, raw, 0.0)), z)
         mine = [k for k, x in enumerate(parts) if isinstance(x, LibraryVar) and x._owner is self]
         shapes = [tuple(getattr(x, "shape", ())) for x in parts]
         ends = np.cumsum([math.prod(shape) for shape in shapes])
@@ -378,9 +388,8 @@ class LibraryStack(ChainStack):
                     continue
                 adj[k] = None
                 _, library, cells, places, pull = record
-                for n, t in enumerate(pull(d)):
-                    if places is not None:
-                        t = settle(library, t, *places[n])
+                for n, pulled in enumerate(pull(d)):
+                    t = pulled if places is None else settle(library, pulled, *places[n])
                     i = cells[n]
                     x_bar = adj[i]
                     if x_bar is None:
@@ -435,7 +444,7 @@ def evaluate(name: str, library: Library, value: Function, args: Sequence[Value]
         raise refuse_rule(name, library, error) from error
 
 
-class ResultParts:
+class CotangentParts:
     """The cotangent of a tuple of results: those of some of them, by position."""
 
     __slots__ = ("parts",)
@@ -443,8 +452,8 @@ class ResultParts:
     def __init__(self, parts: dict[int, Value]) -> None:
         self.parts = parts
 
-    def __add__(self, other: "ResultParts") -> "ResultParts":
-        return ResultParts(self.parts | other.parts)
+    def __add__(self, other: "CotangentParts") -> "CotangentParts":
+        return CotangentParts(self.parts | other.parts)
 
 
 def require_unwritten(name: str, watched: Sequence[tuple[Any, int]]) -> None:

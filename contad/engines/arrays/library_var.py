@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 
 from contad.engines.arrays.libraries import READS_VALUES, Library, refuse_rule
-from contad.engines.arrays.movements import COPIES, GATHER, INDEXING, MOVEMENTS, Movement, open_copy
+from contad.engines.arrays.movements import (
+    COPIES,
+    FIRST,
+    GATHER,
+    INDEXING,
+    MOVEMENTS,
+    Movement,
+    find_positions,
+    open_copy,
+)
 from contad.engines.arrays.numpy_names import index_by
 from contad.engines.arrays.torch_functions import METHODS, apply_to_variables, find
 from contad.errors import ContadError, OverlapError, UnsupportedError, place_of_user
@@ -148,13 +157,16 @@ class LibraryVar(Array):
 
     def _move(self, move: View) -> ArrayValue:
         self._sync_parts()
-        positions = np.arange(1, self.size + 1).reshape(self.shape)
+        positions = (FIRST + np.arange(float(self.size))).reshape(self.shape)
         if self._library.is_numpy:
             positions = same_layout(positions, peek(self))
         moved: Any = move(positions)
         if isinstance(moved, (list, tuple)):
             return type(moved)(self._move(_piece(move, k)) for k in range(len(moved)))
-        return self._view_by(GATHER, move, np.array(moved, np.int64))
+        found, new = find_positions(np.asarray(moved))
+        if np.any(np.asarray(moved)[new]):  # constants between the elements
+            return self._owner.move(lambda sources: move(sources[0]), {0: self})
+        return self._view_by(GATHER, move, found)
 
     def __getitem__(self, key: Key) -> Value:
         self._sync_parts()

@@ -96,6 +96,15 @@ EMBEDDING = Movement(put_in_zeros, lambda z_bar, _, shape, key: z_bar[key])
 CLEARING = Movement(clear, lambda z_bar, _, key: clear(z_bar, key))
 
 
+FIRST = 2.0**52  # the number of the first element that NumPy moves; smaller ones are constants beside it
+
+
+def find_positions(moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The positions of moved elements, which count from 1, 0 for constants; and which are constants."""
+    new = ~((moved >= FIRST) & (moved < np.inf))
+    return np.where(new, 0.0, moved - FIRST + 1.0).astype(np.intp), new
+
+
 def put_back(z_bar: Value, shape: tuple[int, ...], move: Function | None, positions: np.ndarray) -> Value:
     """Zeros of a shape, to which z_bar is added at flat positions, which count from 1."""
     flat = put_in_zeros(np.reshape(z_bar, (-1,)), (math.prod(shape) + 1,), index_by(positions))

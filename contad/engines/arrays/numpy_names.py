@@ -579,12 +579,18 @@ def _einsum(subscripts: str, *operands: ArrayValue, optimize: Option = None) -> 
     return xp.einsum(subscripts, *operands)
 
 
+def symmetric(a: ArrayValue, upper: bool) -> ArrayValue:
+    """The symmetric matrix of one triangle, which NumPy reads; some libraries read both."""
+    half = np.triu(a, 1) if upper else np.tril(a, -1)
+    return (np.triu(a) if upper else np.tril(a)) + np.swapaxes(half, -1, -2)
+
+
 def _linalg_eigh(a: ArrayValue, UPLO: str = "L") -> Any:
-    return xp.linalg.eigh(a)
+    return xp.linalg.eigh(symmetric(a, UPLO == "U"))
 
 
 def _linalg_cholesky(a: ArrayValue, *, upper: bool = False) -> ArrayValue:
-    return xp.linalg.cholesky(a, upper=upper)
+    return xp.linalg.cholesky(symmetric(a, upper), upper=upper)
 
 
 # ---- linear algebra --------------------------------------------------------------------------------------------------

@@ -203,9 +203,13 @@ def layer_norm(x: Value, shape: Sequence[int], weight: Value = None, bias: Value
 def _loss(function: Function) -> Function:
     def reduce(x: Value, target: Value, reduction: str = "mean") -> Value:
         z = function(x, target)
-        return z if reduction == "none" else {"mean": np.mean, "sum": np.sum}[reduction](z)
+        return _total(z, reduction)
 
     return reduce
+
+
+def _total(z: Value, reduction: str) -> Value:
+    return z if reduction == "none" else np.sum(z) if reduction == "sum" else np.mean(z)
 
 
 def cross_entropy(
@@ -215,7 +219,7 @@ def cross_entropy(
     if x.ndim != 2 or label_smoothing or "int" not in str(target.dtype) or ignore_index != -100:
         raise UnsupportedError("torch: cross_entropy on variables: rows of logits and classes, without other options")
     chosen = -np.take_along_axis(log_softmax(x, 1), target[:, None], axis=1)[:, 0]
-    return chosen if reduction == "none" else {"mean": np.mean, "sum": np.sum}[reduction](chosen)
+    return _total(chosen, reduction)
 
 
 WRITTEN: dict[str, Any] = {
@@ -228,15 +232,15 @@ WRITTEN: dict[str, Any] = {
     "stack": lambda tensors, dim=0: np.stack(tensors, axis=dim), "where": np.where, "einsum": np.einsum,
     "masked_fill": lambda x, mask, value: np.where(mask, value, x), "gather": gather,
     "index_select": lambda x, dim, index: np.take(x, index, axis=dim), "dot": np.dot, "outer": np.outer,
-    "transpose": transpose, "argsort": argsort, "expand": expand, "view": reshape, "repeat": lambda x, *n: np.tile(x, n),
-    "t": lambda x: np.transpose(x),
-    "permute": lambda x, dims: np.transpose(x, dims), "reshape": reshape,
+    "transpose": transpose, "argsort": argsort, "expand": expand, "view": reshape,
+    "repeat": lambda x, *counts: np.tile(x, counts), "t": np.transpose,
+    "permute": np.transpose, "reshape": reshape,
     "flatten": flatten, "ravel": np.ravel, "squeeze": lambda x, dim=None: np.squeeze(x, axis=dim),
-    "unsqueeze": lambda x, dim: np.expand_dims(x, dim), "flip": lambda x, dims: np.flip(x, tuple(dims)),
+    "unsqueeze": np.expand_dims, "flip": lambda x, dims: np.flip(x, tuple(dims)),
     "roll": lambda x, shifts, dims=None: np.roll(x, shifts, dims), "tril": lambda x, diagonal=0: np.tril(x, diagonal),
     "triu": lambda x, diagonal=0: np.triu(x, diagonal), "trace": np.trace, "clone": lambda x: x.copy(),
     "clamp": lambda x, min=None, max=None: np.clip(x, min, max), "rsqrt": lambda x: 1.0 / np.sqrt(x),
-    "zeros_like": lambda x: np.zeros_like(x), "ones_like": lambda x: np.ones_like(x), "numel": np.size,
+    "zeros_like": np.zeros_like, "ones_like": np.ones_like, "numel": np.size,
     "linalg_norm": lambda x, ord=None, dim=None, keepdim=False: np.linalg.norm(x, ord, dim, keepdim),
     "linalg_vector_norm": lambda x, ord=2, dim=None: np.linalg.norm(np.ravel(x) if dim is None else x, ord, dim),
     "relu": relu, "leaky_relu": leaky_relu, "elu": elu, "silu": silu, "gelu": gelu, "softplus": softplus,

@@ -19,6 +19,7 @@ from contad.engines.source.ir.ssa import (
     FLOAT,
     INT,
     MOST_AXES,
+    SINGLE,
     Apply,
     Call,
     Handed,
@@ -56,7 +57,8 @@ def kind_of(t: Any, what: str) -> Any:
         return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in NARROW, order=t.layout)
     if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in SMALL:
         small = SMALL[str(t.dtype)]
-        return Kind("float" if small == "single" else "int", t.ndim, True, small, t.layout)
+        is_single = small == "single"
+        return Kind("float" if is_single else "int", t.ndim, not is_single, small, order=t.layout)
     if isinstance(t, types.Array) and not t.ndim:
         held = kind_of(t.copy(ndim=1), what)
         return Point(held) if isinstance(held, Kind) else OpaqueKind(t)
@@ -74,6 +76,8 @@ def kind_of(t: Any, what: str) -> Any:
         return Object(None if isinstance(t, types.NoneType) else t.value)
     if isinstance(t, types.Dispatcher):
         return Object(t.dispatcher)
+    if t == types.float32:
+        return SINGLE
     if str(t) in _BASES:
         return Kind(_BASES[str(t)])
     if isinstance(t, _READABLE):
@@ -137,7 +141,10 @@ def derivative_of(request: Any, nested: bool = False) -> DerivativeWriter:
     argnums = tuple(dict.fromkeys(k for numbers in (request.argnums, *request.along) for k in numbers))
     change = functools.partial(_with_marks, transform) if request.checkpoint else transform
     at_ties = request.mode == "hvp"
-    function = read(request.function, kinds, flags, request.dispatcher, argnums, change, at_ties=at_ties)
+    function = read(
+        request.function, kinds, flags, request.dispatcher, argnums, change, at_ties=at_ties,
+        wide_sums=request.wide_sums,
+    )  # fmt: skip
     if transform is None:
         _require_differentiable(function, request, what)
     return DerivativeWriter(
@@ -195,9 +202,9 @@ def _require_differentiable(function: SourceFunction, request: Any, what: str) -
         )
     for k in request.argnums:
         given = [v for v in leaves(function.parameters[k]) if not (isinstance(v, Object) and v.value is None)]
-        if not all(isinstance(v, Value) and v.kind.base == "float" and not v.kind.small for v in given):
+        if not all(isinstance(v, Value) and v.kind.base == "float" for v in given):
             raise UnsupportedError(
-                f"{what}: argument {k} is not made of float64 and cannot be differentiated; "
+                f"{what}: argument {k} is not made of floats and cannot be differentiated; "
                 "leave it out of argnums, or convert it"
             )
 

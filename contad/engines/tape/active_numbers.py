@@ -46,9 +46,9 @@ def is_array(kind: Any) -> bool:
 
 
 def require_active(position: int, leaf: Leaf) -> None:
-    """Raise UnsupportedError unless a leaf of a differentiated argument is a float64 or an array of them."""
+    """Raise UnsupportedError unless a leaf of a differentiated argument is a float or an array of them."""
     element = leaf.type.dtype if is_array(leaf.type) else leaf.type
-    if element not in (types.float64, types.complex128):
+    if element not in (types.float32, types.float64, types.complex128):
         raise UnsupportedError(
             f"argument {position}: expected float64 or complex128 numbers, arrays of up to 3 dimensions, or tuples of "
             f"them, got {leaf.type}; leave it out of argnums, or convert it"

@@ -38,6 +38,7 @@ from contad.errors import ContadError, UnsupportedError
 from contad.numba_functions.fingerprint import fingerprint
 from contad.numba_functions.request import Request
 
+_PROMOTED = types.float32, types.float64, types.complex128  # variables may be among numbers of these types
 _NO_OTHER: Mapping[str, Any] = {}
 _HEAD = '''\
 """A derivative by the engine tape; generated, do not edit."""
@@ -136,7 +137,7 @@ class TapeRecipe:
                 return types.Tuple([infer_type(x) for x in kind])
             if not is_array(kind):
                 return self.element(kind) if is_active else kind
-            if is_active or (promote and kind.dtype in (types.float64, types.complex128)):
+            if is_active or (promote and kind.dtype in _PROMOTED):
                 return ActiveArray(self.element(kind.dtype), kind.ndim, "C")
             return kind.copy(layout="C", readonly=False) if promote else kind.copy(readonly=True)
 
@@ -148,7 +149,7 @@ class TapeRecipe:
             if promote:
                 if leaf.type.dtype == types.complex128:
                     return f"promoted_complex({leaf.text})"
-                return f"promoted({leaf.text})" if leaf.type.dtype == types.float64 else f"copy_in_order({leaf.text})"
+                return f"promoted({leaf.text})" if leaf.type.dtype in _PROMOTED else f"copy_in_order({leaf.text})"
             return f"readonly({leaf.text})"
 
         return infer_type(kind), map_leaves(write, text, kind, self.names)
@@ -300,8 +301,10 @@ class TapeRecipe:
                 if is_complex(leaf.type):
                     return self.pair([f"take_adjoint(header, c{j - 1}{x})" for x in ("", " + 1")], leaf.type)
                 if not is_array(leaf.type):
-                    return f"take_adjoint(header, c{j - 1})"
-                return f"take_adjoints(header, c{j - 1}, np.empty({leaf.text}.shape))"
+                    found = f"take_adjoint(header, c{j - 1})"
+                    return f"np.float32({found})" if leaf.type == types.float32 else found
+                found = f"take_adjoints(header, c{j - 1}, np.empty({leaf.text}.shape))"
+                return f"{found}.astype(np.float32)" if leaf.type.dtype == types.float32 else found
 
             collected.append(map_leaves(gradient, places[k], request.types[k], self.names))
         lines += [

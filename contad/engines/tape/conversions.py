@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 from numba.extending import infer_getattr, lower_builtin, models, register_model, typeof_impl
 
-from contad.compile.emitting import cgutils, lower_constant
+from contad.compile.emitting import cgutils, lower_constant, pack
 from contad.compile.overloads import add_overload
 from contad.compile.typing_rules import AttributeTemplate, make_callable_template, signature
 from contad.compiled_rules.elementwise_calls import PLAIN
@@ -105,21 +105,30 @@ class FloatClass(types.NumberClass):
         self.name = f"contad.{made}"
 
 
-FLOAT_CLASS, COMPLEX_CLASS = FloatClass(types.float64), FloatClass(types.complex128)
+class RoundingClass(FloatClass):
+    """The type of `np.float32`: a call with a variable rounds the value and keeps the cell, or the tangent."""
+
+
+FLOAT_CLASS = FloatClass(types.float64)
 register_model(FloatClass)(models.OpaqueModel)
+register_model(RoundingClass)(models.OpaqueModel)
 
 
-class Float64:
-    """The replacement for np.float64 or np.complex128 among the globals of a differentiated function."""
+class FloatConversion:
+    """The replacement for np.float64 and the like among the globals of a differentiated function."""
 
     def __init__(self, made: FloatClass) -> None:
         self.made = made
 
 
-float64, complex128 = Float64(FLOAT_CLASS), Float64(COMPLEX_CLASS)
+FLOAT_CONVERSIONS = {
+    np.float64: FloatConversion(FLOAT_CLASS),
+    np.complex128: FloatConversion(FloatClass(types.complex128)),
+    np.float32: FloatConversion(RoundingClass(types.float32)),
+}
 
 
-@typeof_impl.register(Float64)
+@typeof_impl.register(FloatConversion)
 def _type_of(x: Any, c: Any) -> Any:
     return x.made
 
@@ -136,17 +145,27 @@ class _FloatClassAttribute(AttributeTemplate):
     key = FloatClass
 
     def resolve___call__(self, kind: Any) -> Any:
-        """The type of np.float64(x) or np.complex128(x)."""
+        """The type of np.float64(x), np.float32(x) or np.complex128(x)."""
         made = kind.instance_type
         plain = self.context.resolve_getattr(types.NumberClass(made), "__call__")
 
         def typer(val: Any) -> Any:
-            if isinstance(val, (Active, ActivePair)):
+            if isinstance(val, Active) or (isinstance(val, ActivePair) and made != types.float32):
                 return COMPLEX_OF[val] if made == types.complex128 and isinstance(val, Active) else val
             found = plain.get_call_type(self.context, (val,), {})
             return found.return_type if found is not None else None
 
         return types.Function(make_callable_template(key=made, typer=typer))
+
+
+@lower_builtin(RoundingClass, types.Any)
+def _as_single(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    if not isinstance(sig.return_type, Active):
+        return context.cast(builder, args[0], sig.args[0], sig.return_type)
+    made = cgutils.create_struct_proxy(sig.return_type)(context, builder, args[0])
+    rounded = context.cast(builder, made.value, types.float64, types.float32)
+    made.value = context.cast(builder, rounded, types.float32, types.float64)
+    return pack(made)
 
 
 @lower_builtin(FloatClass, types.Any)

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import TypingError, types
+from numba import types
 
 from contad.compile.machine_code import njit
 from contad.compile.overloads import stand_in
 from contad.compile.typing_rules import parse_dtype
 from contad.compiled_rules.callables import NESTED, axes_of, given_types, text_of_array
 from contad.engines.tape.arrays import is_active_array, zeros_of
-from contad.engines.tape.conversions import complex128, float64
+from contad.engines.tape.conversions import FLOAT_CONVERSIONS
 from contad.engines.tape.elementwise_loops import UFUNCS
 from contad.engines.tape.operations import register
 from contad.engines.tape.pairs_of_variables import is_complex, join
@@ -26,10 +26,7 @@ def _find_dtype(dtype: Any) -> Any:
     """The type of elements that an argument dtype= asks for."""
     if isinstance(dtype, types.Function):
         return {float: types.float64, complex: types.complex128}.get(dtype.typing_key)
-    found = parse_dtype(dtype)
-    if found in (types.float32, types.complex64):
-        raise TypingError(f"an array of {found}, which rounds what is written into it")
-    return found
+    return parse_dtype(dtype)
 
 
 def _is_given(dtype: Any) -> bool:
@@ -45,7 +42,7 @@ def replacements(active: Active) -> dict[Callable[..., Any], Callable[..., Any]]
     made = {plain: _fill(plain, rooms, number) for plain, number in makers.items()}
     made |= {plain: _convert(plain, zeros_of[active]) for plain in (np.linspace, np.eye, np.identity)}
     made |= {np.copy: _copy(rooms), np.array: _array(rooms), np.asarray: _as_array(rooms)}
-    replaced = Replaced(made | UFUNCS | {np.float64: float64, np.complex128: complex128})
+    replaced = Replaced(made | UFUNCS | FLOAT_CONVERSIONS)
     replaced |= {f: _in_loops(found, replaced) for f, found in ARRAY_FUNCTIONS.items() if f not in _OWN}
     return replaced
 
@@ -56,8 +53,9 @@ class Rooms(NamedTuple):
     active: Active
 
     def of(self, *kinds: Any) -> Any:
-        """The one for elements of these types; None if they carry none, as integers and float32."""
-        active = {types.float64: self.active, types.complex128: COMPLEX_OF[self.active]}
+        """The one for elements of these types; None if they carry none, as integers. Variables have all digits."""
+        active = dict.fromkeys((types.float32, types.float64), self.active)
+        active |= dict.fromkeys((types.complex64, types.complex128), COMPLEX_OF[self.active])
         found = [active.get(kind, kind) for kind in kinds]
         if not found or not all(isinstance(x, (Active, ActivePair)) for x in found):
             return None

@@ -18,7 +18,6 @@ _CREATE = "create the array with np.zeros or np.empty inside the function"
 _FIELD = "a field of a record gets a variable: the engine generated takes it; or use an array for each field"
 # (message of Numba, remedy)
 _REMEDIES = (
-    ("which rounds what is written", "an array of small floats rounds what is written into it: make it float64"),
     ("Cannot unify", f"a name holds different kinds of value on two paths: give each its own name, and {_CREATE}"),
     ("No conversion from contad", f"a variable is written where only plain numbers fit: {_CREATE}"),
     ("Cannot modify readonly array", "an argument is written to: work on a copy, x.copy()"),

@@ -13,12 +13,15 @@ from contad.compile.machine_code import njit
 from contad.compile.overloads import add_overload, add_overload_method
 from contad.compile.typing_rules import parse_dtype
 from contad.engines.tape.arrays import ActiveArray, carries, is_active_array, values, zeros_of
-from contad.engines.tape.conversions import value
+from contad.engines.tape.conversions import FLOAT_CONVERSIONS, value
 from contad.engines.tape.elementwise_loops import UFUNCS
 from contad.engines.tape.pairs_of_variables import meets
 from contad.engines.tape.variables import COMPLEX_OF, Active, ActivePair
 
 _OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # other options follow the caller
+
+
+to_single: Any = FLOAT_CONVERSIONS[np.float32]
 
 
 # ---- reductions ------------------------------------------------------------------------------------------------------
@@ -184,6 +187,13 @@ def _round(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     return of_array
 
 
+def _round_elements(a: Any, dtype: Any) -> Any:
+    made = a.copy()
+    for k in np.ndindex(a.shape):
+        made[k] = to_single(a[k])
+    return made
+
+
 @add_overload_method(ActiveArray, "astype")
 def _as_type(a: Any, dtype: Any) -> Any:
     """Floats stay active; integers and booleans are plain."""
@@ -199,6 +209,8 @@ def _as_type(a: Any, dtype: Any) -> Any:
         return as_complex
     if kind == types.float64:
         return (lambda a, dtype: a.copy()) if is_active_array(a) else None
+    if kind == types.float32 and is_active_array(a):
+        return _round_elements
     if not isinstance(kind, (types.Integer, types.Boolean)):
         return None
     return lambda a, dtype: values(a).astype(dtype)

@@ -10,12 +10,20 @@ from contad.rules.compilable import name_in_njit
 from contad.scipy.integrate.adaptive_quadrature import quad, quad_vec
 from contad.scipy.integrate.boundary_values import solve_bvp
 from contad.scipy.integrate.differential_equations import odeint, solve_ivp
+from contad.scipy.integrate.nested_quadrature import dblquad, fixed_quad, nquad, tplquad
 from contad.scipy.integrate.recent_quadrature import cubature, tanhsinh
-from contad.scipy.integrate.sampled_functions import cumulative_trapezoid, simpson, trapezoid
+from contad.scipy.integrate.sampled_functions import (
+    cumulative_simpson,
+    cumulative_trapezoid,
+    romb,
+    simpson,
+    trapezoid,
+)
 from contad.scipy.integrate.trajectories import Adjoint
 
-__all__ = ["Adjoint", "cubature", "cumulative_trapezoid", "dopri5", "odeint", "quad", "quad_vec", "sdirk4", "simpson"]
-__all__ += ["solve_bvp", "solve_ivp", "tanhsinh", "trapezoid"]
+__all__ = ["Adjoint", "cubature", "cumulative_simpson", "cumulative_trapezoid", "dblquad", "dopri5", "fixed_quad"]
+__all__ += ["nquad", "odeint", "quad", "quad_vec", "romb", "sdirk4", "simpson", "solve_bvp", "solve_ivp", "tanhsinh"]
+__all__ += ["tplquad", "trapezoid"]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,12 +5,14 @@
 
 from typing import Any
 
-from contad.scipy.optimize.least_squares_fits import curve_fit, least_squares, parameter_jacobian
-from contad.scipy.optimize.minimization import minimize
-from contad.scipy.optimize.roots import fixed_point, root, root_scalar
+from contad.scipy.optimize.convex_problems import linprog, lsq_linear, nnls, solve_qp
+from contad.scipy.optimize.least_squares_fits import curve_fit, least_squares, leastsq, parameter_jacobian
+from contad.scipy.optimize.minimization import minimize, minimize_scalar
+from contad.scipy.optimize.roots import bisect, brenth, fixed_point, fsolve, ridder, root, root_scalar, toms748
 
-__all__ = ["brentq", "curve_fit", "fixed_point", "least_squares", "minimize", "newton", "newton_system"]
-__all__ += ["parameter_jacobian", "root", "root_scalar"]
+__all__ = ["bisect", "brenth", "brentq", "curve_fit", "fixed_point", "fsolve", "least_squares", "leastsq", "linprog"]
+__all__ += ["lsq_linear", "minimize", "minimize_scalar", "newton", "newton_system", "nnls", "parameter_jacobian"]
+__all__ += ["ridder", "root", "root_scalar", "solve_qp", "toms748"]
 
 
 def __getattr__(name: str) -> Any:

@@ -161,3 +161,32 @@ def curve_fit(f: Function, xdata: Any, ydata: Any, p0: Any = None, **options: An
     if "jac" in options:
         raise TypeError("curve_fit: contad supplies jac; leave it out")
     return scipy.optimize.curve_fit(f, xdata, ydata, p0, jac=parameter_jacobian(f), **options)
+
+
+def leastsq(func: Function, x0: ArrayValue, args: Any = (), **options: Any) -> tuple[ArrayValue, int]:
+    """scipy.optimize.leastsq of residuals func(x, *args): (x, 1), by `least_squares` with the method "lm".
+
+        grad c(z, p) = 0,     c = sum r^2 / 2
+
+    Shapes:  x0 (n,), func(x, *args) (m,), m >= n -> (n,), a number.
+    Domain:  that of `least_squares`.
+    Raises:  like `least_squares`; TypeError for `Dfun` and `full_output`; RuntimeError if SciPy does not converge.
+    Cost:    that of `least_squares`.
+    Ref:     scipy.optimize.leastsq.
+
+    >>> leastsq(lambda x, y: x[0] - y, np.array([0.0]), (np.array([1.0, 2.0, 6.0]),))[0].round(6)
+    array([3.])
+    """
+    for name in ("Dfun", "full_output", "col_deriv"):
+        if options.pop(name, None):
+            raise TypeError(
+                f"leastsq: leave out {name}; contad supplies derivatives, and least_squares returns all of SciPy's"
+            )
+    names = {"ftol", "xtol", "gtol"}
+    more = {name: options.pop(name) for name in names & {*options}}
+    if options.get("maxfev"):
+        more["max_nfev"] = options.pop("maxfev")
+    result = least_squares(func, x0, args if isinstance(args, tuple) else (args,), method="lm", **more, **options)
+    if not result.success:
+        raise RuntimeError(f"leastsq: {result.message}")
+    return result.x, 1

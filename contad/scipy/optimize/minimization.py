@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from contad.errors import UnsupportedError
+from contad.scipy.optimize.constrained_minima import conditions_of, differentiate_minimum
 from contad.scipy.optimize.implicit import differentiate_root, require_plain_bounds, take_primals
 from contad.transforms.flat_functions import FlatFunction, Unravel, flat
+from contad.transforms.gradients import derivative
 from contad.variables.arguments import fail
 from contad.variables.array import numbers_in
 from contad.variables.open_types import ArrayValue, Function, Nested, Options
@@ -50,13 +51,18 @@ def minimize(
 
         grad f(z, p) = 0,     z_dot = -H^-1 (grad f)_p p_dot
 
+    Under constraints c, whose functions may capture variables as well, the equations are those of Karush, Kuhn and
+    Tucker: grad f - sum_k l_k grad c_k = 0 and c_k = 0 for equalities and active inequalities k. Where a constraint is
+    active and its multiplier l_k is zero, the minimum has no derivative.
+
     The result is SciPy's OptimizeResult with the tree as `x`, the vector as `vector` and `names` of its numbers; with
     `covariance` also `covariance`, a matrix in the order of `names`, and `standard_errors`, a tree as x.
 
     Shapes:  x0 a tree of n numbers, fun(x, *args) a number -> `x` such a tree, `vector` (n,).
     Domain:  a differentiable fun; for derivatives a minimum where the Hessian is nonsingular.
-    Raises:  SciPy's errors. If a derivative is taken, SingularPointError for a singular Hessian at the minimum,
-             RuntimeError if no minimum was found, UnsupportedError for `constraints` and for bounds that are variables.
+    Raises:  SciPy's errors. If a derivative is taken, SingularPointError for a singular Hessian at the minimum
+             and for an active constraint without a multiplier; RuntimeError if no minimum was found, UnsupportedError
+             for bounds that are variables.
              ValueError for bounds that do not fit, and for `sparse` if the method takes no sparse Hessian; ImportError
              if tqdm is missing.
     Cost:    a value with its gradient for each evaluation; n products for a Hessian of n parameters; a derivative of
@@ -100,19 +106,21 @@ def minimize(
     with _Progress(objective, progress, name not in _WITHOUT_GRADIENT) as watched:
         result = scipy.optimize.minimize(
             watched, model.x0, take_primals(tuple(args)), method, bounds=bounds, tol=tol, options=options,
-            constraints=_constraints(constraints, x0, name), **supplied,
+            constraints=_constraints(constraints, x0, name, found), **supplied,
         )  # fmt: skip
     result.vector, result.x, result.names = result.x, unravel(result.x), unravel.names
     if covariance:
         result.covariance = _covariance(model, result.vector, take_primals(tuple(args)), bounds)
         result.standard_errors = unravel(np.sqrt(np.diag(result.covariance)))
     if found.variables or holds_number(tuple(args)):
-        if constraints is not None and (not isinstance(constraints, (list, tuple)) or len(constraints)):
-            raise UnsupportedError(
-                "minimize: constraints= is not supported if the minimum is differentiated; minimise over free "
-                "parameters, or solve the Lagrange conditions by contad.scipy.optimize.root"
+        if constraints is None or (isinstance(constraints, (list, tuple)) and not len(constraints)):
+            result.vector = _differentiate(model, result, tuple(args), bounds)
+        else:
+            z = np.asarray(result.vector, float)
+            conditions = conditions_of(constraints, None if bounds is None else _ends(z, bounds), x0)
+            result.vector = differentiate_minimum(
+                "minimize", model, z, tuple(args), conditions, result.success, str(result.message)
             )
-        result.vector = _differentiate(model, result, tuple(args), bounds)
         result.x, result.fun = unravel(result.vector), model(result.vector, *args)
     return result
 
@@ -233,24 +241,27 @@ def _pairs(bounds: Any, places: Nested, name: str) -> Iterable[tuple[Any, Sequen
         yield places, bounds
 
 
-def _constraints(constraints: Any, x0: Nested, method: str) -> Any:
+def _constraints(constraints: Any, x0: Nested, method: str, found: _PlainResults) -> Any:
     """The constraints with functions of the vector, and with their derivatives."""
     if isinstance(constraints, (list, tuple)):
-        return [_constraint(c, x0, method) for c in constraints]
-    return _constraint(constraints, x0, method)
+        return [_constraint(c, x0, method, found) for c in constraints]
+    return _constraint(constraints, x0, method, found)
 
 
-def _constraint(constraint: Any, x0: Nested, method: str) -> Any:
+def _constraint(constraint: Any, x0: Nested, method: str, found: _PlainResults) -> Any:
     if isinstance(constraint, dict):
         model = flat(constraint["fun"], x0)
-        return {**constraint, "fun": model, "jac": model.jac}
+        if holds_number(constraint.get("args", ())):
+            found.variables = True
+            constraint = {**constraint, "args": take_primals(constraint["args"])}
+        return {**constraint, "fun": found.of(model), "jac": found.of(model.jac)}
     if not isinstance(constraint, scipy.optimize.NonlinearConstraint):
         return constraint
     model = flat(constraint.fun, x0)
-    given = {"jac": model.jac, "keep_feasible": constraint.keep_feasible}
+    given = {"jac": found.of(model.jac), "keep_feasible": constraint.keep_feasible}
     if method == "trust-constr":  # other methods do not use it, and warn
-        given["hess"] = lambda x, v: flat(lambda tree: np.sum(v * constraint.fun(tree)), x0).hess(x)
-    return scipy.optimize.NonlinearConstraint(model, constraint.lb, constraint.ub, **given)
+        given["hess"] = lambda x, v: take_primals(flat(lambda tree: np.sum(v * constraint.fun(tree)), x0).hess(x))
+    return scipy.optimize.NonlinearConstraint(found.of(model), constraint.lb, constraint.ub, **given)
 
 
 # ---- the result ------------------------------------------------------------------------------------------------------
@@ -344,3 +355,50 @@ class _Progress:
         told = {} if gradient is None else {"gradient": f"{np.max(np.abs(gradient), initial=0.0):.2g}"}
         self.bar.set_postfix(value=f"{value:.6g}", **told)
         return result
+
+
+# ---- one unknown -----------------------------------------------------------------------------------------------------
+def minimize_scalar(
+    fun: Function, bracket: Any = None, bounds: Any = None, args: Any = (), method: str | None = None,
+    tol: float | None = None, options: Options | None = None,
+) -> scipy.optimize.OptimizeResult:  # fmt: skip
+    """scipy.optimize.minimize_scalar of fun(x, *args), with `x` and `fun` differentiable in args and captured values.
+
+        f'(z, p) = 0,     z_dot = -f'_p p_dot / f''
+
+    A minimum at a bound is held there; `bracket` and `bounds` carry no derivative.
+
+    Shapes:  fun(x, *args) a number -> `x` a number.
+    Domain:  a twice differentiable fun; a minimum where f'' is not 0.
+    Raises:  SciPy's errors. If a derivative is taken, SingularPointError where f'' = 0, RuntimeError if no minimum was
+             found.
+    Cost:    SciPy's, and one evaluation of fun on variables for each order of derivatives.
+    Ref:     scipy.optimize.minimize_scalar.
+
+    >>> import contad
+    >>> def f(p):
+    ...     return minimize_scalar(lambda x: (x - p) ** 2 + 0.1 * x**4).x
+    >>> z, slope = contad.value_and_grad(f)(1.2)
+    >>> round(z, 6), round(slope, 6)
+    (1.0, 0.625)
+    """
+    args = args if isinstance(args, tuple) else (args,)
+    bracket, bounds, tol = map(take_primals, (bracket, bounds, tol))
+    found = _PlainResults()
+    result = scipy.optimize.minimize_scalar(
+        found.of(fun), bracket, bounds, take_primals(args), method, tol=tol, options=options
+    )
+    if not found.variables and not holds_number(args):
+        return result
+    z, plain = float(result.x), take_primals(args)
+    if bounds is not None:
+        slope = float(take_primals(derivative(fun)(z, *plain)))
+        for end, sign in zip(map(float, bounds), (1.0, -1.0), strict=True):
+            step = abs(slope / (float(take_primals(derivative(derivative(fun))(z, *plain))) or 1e-300))
+            if sign * slope > 0.0 and abs(z - end) <= _AT_BOUND * step:
+                result.fun = fun(z, *args)
+                return result
+    message = str(getattr(result, "message", ""))
+    result.x = differentiate_root("minimize_scalar", derivative(fun), z, args, result.success, message, True)
+    result.fun = fun(result.x, *args)
+    return result

@@ -145,3 +145,56 @@ def fixed_point(
     found = scipy.optimize.fixed_point(of_floats, take_primals(x0), take_primals(tuple(args)), xtol, maxiter, method)
     found = float(found) if np.ndim(found) == 0 else found
     return differentiate_root("fixed_point", difference, found, tuple(args), True, "")
+
+
+# ---- SciPy's older names ---------------------------------------------------------------------------------------------
+def fsolve(func: Function, x0: ArrayValue, args: Any = (), *, xtol: float = 1.49012e-8, **options: Any) -> ArrayValue:
+    """scipy.optimize.fsolve of func(x, *args) = 0: the `x` of `root`, with SciPy's other arguments as options.
+
+        F(z, p) = 0,     z_dot = -F_z^-1 F_p p_dot
+
+    Shapes:  x0 (n,) or a number, func(x, *args) (n,) -> (n,).
+    Domain:  that of `root`.
+    Raises:  like `root`; TypeError for `fprime`, which contad supplies, and `full_output`, which `root` replaces.
+    Cost:    that of `root`.
+    Ref:     scipy.optimize.fsolve.
+
+    >>> fsolve(lambda x, p: x**3 + x - p, np.array([1.0]), (10.0,)).round(6)
+    array([2.])
+    """
+    for name in ("fprime", "full_output", "col_deriv"):
+        if options.pop(name, None):
+            raise TypeError(f"fsolve: leave out {name}; contad supplies derivatives, and root returns all of SciPy's")
+    args = args if isinstance(args, tuple) else (args,)
+    return root(func, x0, args, "hybr", options={"xtol": xtol, **options}).x
+
+
+def _make_solver(name: str) -> Any:
+    def solve(
+        f: Function, a: float, b: float, args: Any = (), xtol: float = 2e-12, rtol: float = 8.881784197001252e-16,
+        maxiter: int = 100, full_output: bool = False, disp: bool = True,
+    ) -> Any:  # fmt: skip
+        args = args if isinstance(args, tuple) else (args,)
+        found = root_scalar(f, args, name, bracket=(a, b), xtol=xtol, rtol=rtol, maxiter=maxiter)
+        if disp and not found.converged:
+            raise RuntimeError(f"{name}: no root in {maxiter} steps")
+        return (found.root, found) if full_output else found.root
+
+    solve.__name__ = solve.__qualname__ = name
+    solve.__doc__ = f"""scipy.optimize.{name} of f(x, *args) = 0 between a and b: the `root` of `root_scalar`.
+
+        f(z, p) = 0,     z_dot = -f_p p_dot / f_z
+
+    Shapes:  f(x, *args) a number -> a number.
+    Domain:  f(a) and f(b) with different signs; a root where the slope of f is not 0.
+    Raises:  like `root_scalar`; RuntimeError beyond maxiter steps.
+    Cost:    that of `root_scalar`.
+    Ref:     scipy.optimize.{name}.
+
+    >>> round({name}(lambda x, p: x**3 + x - p, 0.0, 5.0, (10.0,)), 9)
+    2.0
+    """
+    return solve
+
+
+bisect, ridder, brenth, toms748 = map(_make_solver, ("bisect", "ridder", "brenth", "toms748"))

@@ -1,5 +1,6 @@
-"""`scipy.spatial` on variables: `contad.scipy.spatial.transform` has rotations."""
+"""`scipy.spatial` on variables: `contad.scipy.spatial.transform` has rotations, `contad.scipy.spatial.distance`
+distances."""
 
-from contad.scipy.spatial import transform
+from contad.scipy.spatial import distance, transform
 
-__all__ = ["transform"]
+__all__ = ["distance", "transform"]

@@ -30,6 +30,18 @@ def _compiled_functionals() -> ModuleType:
     return compiled_functionals
 
 
+def _compiled_cubature() -> ModuleType:
+    from contad.stan.functionals import compiled_cubature
+
+    return compiled_cubature
+
+
+def _compiled_differences() -> ModuleType:
+    from contad.stan.functionals import compiled_differences
+
+    return compiled_differences
+
+
 def _compiled_integrals() -> ModuleType:
     from contad.stan.functionals import compiled_integrals
 
@@ -48,6 +60,8 @@ _FORMS = {
         algebra_solver_newton ode_rk45 ode_rk45_tol ode_ckrk ode_ckrk_tol ode_adams ode_adams_tol ode_bdf ode_bdf_tol
         reduce_sum reduce_sum_static map_rect hmm_latent""",
     _compiled_integrals: "integrate_1d integrate_1d_double_exponential integrate_1d_gauss_kronrod",
+    _compiled_cubature: "hcubature",
+    _compiled_differences: " ".join(finite_differences.__all__),
     _compiled_mode_search: " ".join(laplace_approximations.__all__),
 }
 name_in_njit(
@@ -56,8 +70,6 @@ name_in_njit(
 for _home, _names, _instead in (
     (initial_values, ["ode_adjoint_tol_ctl"], "call ode_adams, or ode_bdf for stiff equations"),
     (differential_algebraic, differential_algebraic.__all__, "solve for the algebraic variables, and call ode_bdf"),
-    (finite_differences, finite_differences.__all__, "call contad.grad(f)(x), or contad.hessian(f)(x)"),
-    (integrals, integrals.__all__, "nest integrate_1d"),
 ):
     for _name in _names:
         vars(_home)[_name].instead = _instead

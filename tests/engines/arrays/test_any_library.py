@@ -26,6 +26,7 @@ FUNCTIONS = {
     "shapes": lambda x: np.sum(np.reshape(x, (3, 1)) * np.transpose(x[None, :] + x[:, None]) * x[0]),
     "products": lambda x: (x[:, None] * x[None, :] @ x) @ x,
     "joined": lambda x: np.sum(np.concatenate([x, x * x]) * np.tile(x, 2)) + np.sum(np.stack([x, 2.0 * x]) ** 2),
+    "between constants": lambda x: np.sum(np.diag(x) * x) + np.sum(np.pad(x, 1, constant_values=1.5) ** 2 * x[0]),
     "stable": lambda x: contad.logsumexp(x) + np.sum(np.logaddexp(x, 2.0 * x)),
 }
 

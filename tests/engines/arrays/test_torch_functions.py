@@ -67,7 +67,8 @@ OTHERS = {
     + torch.linalg.det(x) + torch.linalg.inv(x + 3.0 * torch.eye(3, dtype=torch.float64)),
     "methods": lambda x: x.exp() * x.unsqueeze(0).sum(0) + x.relu() + x.softmax(1) + x.t() + x.clamp(-1.0, 1.0),
     "methods of tensors": lambda x: x.std() + x.var(1) + x.max(1)[0] + x.min(dim=0).values + x.sort(1)[0] * OTHER
-    + x.transpose(0, 1) * OTHER + x.sum(dim=0, keepdim=True) + x.sum(axis=1) + x.mean(0) + x.flatten().view(3, 3) * OTHER
+    + x.transpose(0, 1) * OTHER + x.sum(dim=0, keepdim=True) + x.sum(axis=1) + x.mean(0)
+    + x.flatten().view(3, 3) * OTHER
     + x.repeat(2, 1)[3:] * OTHER + x.argsort(1)[0] * x + x.cumsum(1) + x.squeeze() + x.T @ x.mT,
     "attention": lambda x: F.softmax(x @ x.transpose(-2, -1) / 3.0**0.5, dim=-1) @ x,
 }  # fmt: skip
@@ -98,7 +99,8 @@ REFUSED = {
     "gather": lambda x: torch.gather(x, 1, PLACES[:1]), "add": lambda x: torch.add(x, x, alpha=2.0),
     "name the option": lambda x: torch.var(x, False), "mul_": lambda x: OTHER.clone().mul_(x),
     "cross_entropy": lambda x: F.cross_entropy(x, CLASSES, label_smoothing=0.1),
-    "median": lambda x: torch.median(x, 1)[0], "nonzero": lambda x: x.nonzero(), "diagonal": lambda x: x.diagonal(1), "sum": lambda x: torch.sum(x, dtype=torch.float32),
+    "median": lambda x: torch.median(x, 1)[0], "nonzero": lambda x: x.nonzero(),
+    "diagonal": lambda x: x.diagonal(1), "sum": lambda x: torch.sum(x, dtype=torch.float32),
 }  # fmt: skip
 
 
@@ -109,11 +111,9 @@ def test_what_is_missing_is_refused_by_name(name):
 
 
 def test_nothing_is_read_or_moved(monkeypatch):
-    from torch.utils._python_dispatch import TorchDispatchMode
-
     read = []
 
-    class Watch(TorchDispatchMode):
+    class Watch(pytest.importorskip("torch.utils._python_dispatch").TorchDispatchMode):
         def __torch_dispatch__(self, function, types, args=(), kwargs=None):
             if "local_scalar_dense" in str(function) or "is_nonzero" in str(function):
                 read.append(str(function))

@@ -191,7 +191,6 @@ REFUSED = {
     "np.vander(w)[0, 0].real": "the call of 'vander' with complex numbers",
     "[v * z for v in w][0].real": "of what is no number",
     "u = w.copy(); v = u.view(np.float64); v[0] = 2.0; u[0].real": "may be another one or a copy of it",
-    "np.abs(w.astype(np.complex64)[0])": "which rounds to complex64; use complex128",
     "np.sort(w)[0].real": "the call of 'sort' with complex numbers",
     "r = [z]; r.append(z); abs(r[0])": "the complex number 'z' where a real one is needed",
     "x = x.copy(); x[0] = z; x[0]": "",

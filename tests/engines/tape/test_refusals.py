@@ -13,7 +13,6 @@ from contad.front.choice import reason
 
 sine = ctypes.CDLL(ctypes.util.find_library("m")).sin
 sine.restype, sine.argtypes = ctypes.c_double, (ctypes.c_double,)
-SINGLE = np.ones(3, np.float32)
 
 
 @njit
@@ -36,12 +35,6 @@ def outer(x):
 @njit
 def of_ctypes(x):
     return sine(x) * x
-
-
-@njit
-def adds_to_single(x, c):
-    c += x
-    return np.sum(c)
 
 
 @njit
@@ -77,12 +70,6 @@ def test_functions_of_ctypes(engine):
     assert f"test_refusals.py:{of_ctypes.py_func.__code__.co_firstlineno + 2}: of_ctypes" in refusal(
         of_ctypes, 1.3, engine=engine
     )
-
-
-def test_arrays_of_single_precision():
-    text = refusal(adds_to_single, np.ones(3), SINGLE)
-    assert f"test_refusals.py:{adds_to_single.py_func.__code__.co_firstlineno + 2}: adds_to_single" in text
-    assert "a variable is written into an array of float32" in text
 
 
 @pytest.mark.parametrize("engine", ["tape", "generated"])

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from contad.engines.source.analysis.partials import passes
-from contad.engines.source.ir import known_functions, ssa
+from contad.engines.source.ir import ssa
 from contad.engines.source.ir.walks import walk
 
 
@@ -41,16 +41,11 @@ def _is_float(value: ssa.Value) -> bool:
     return value.kind.base == "float"
 
 
-_OF_SINGLES = (known_functions.WIDENED["single"], known_functions.ROUNDED)  # `refuse_lost` refuses them unless constant
-
-
 def _flow(operation: ssa.Operation) -> Iterator[tuple[ssa.Value, ssa.Value]]:
     """Pairs (from, to) between which a derivative passes."""
     pairs: list[tuple[ssa.Value, ssa.Value]] = []
     if isinstance(operation, ssa.Apply):
         pairs = [(x, operation.result) for x in passes(operation)]
-        if operation.function in _OF_SINGLES:
-            pairs = [(operation.inputs[0], operation.result)]
     elif isinstance(operation, ssa.Load):
         pairs = [(operation.array, operation.result)]
     elif isinstance(operation, ssa.Store):

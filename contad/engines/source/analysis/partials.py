@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from contad.compiled_rules.rule_source import or_call, partial_tree
-from contad.engines.source.ir.known_functions import SELECT, TO_FLOAT, Function
+from contad.engines.source.ir.known_functions import ROUNDED, SELECT, TO_FLOAT, WIDENED, Function
 from contad.engines.source.ir.ssa import FLOAT, Apply, Value
 from contad.engines.source.ir.syntax import Part, clone, substitute
 from contad.engines.source.ir.tree_queries import called_name, key
@@ -29,7 +29,7 @@ def partial(function: Function, k: int) -> Partial:
     """The derivative with respect to operand k; the constant 0.0 if there is no derivative."""
     if function is SELECT:
         return Partial(0.0, False, ()) if k == 0 else Partial(None, False, (0,))
-    if function is TO_FLOAT:
+    if function in (TO_FLOAT, ROUNDED, WIDENED["single"]):
         return Partial(1.0, False, ())
     if function.rule is None or function.rule.body is None:
         return Partial(0.0, False, ())

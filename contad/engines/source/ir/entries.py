@@ -5,10 +5,13 @@ Python object (a function, a module, a string). Where control flow joins, the en
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from contad.engines.source.ir.known_functions import Function
-from contad.engines.source.ir.ssa import BOOL, FLOAT, INT, Block, Kind, Value
+from contad.engines.source.ir.ssa import BOOL, FLOAT, INT, Block, Kind, Value, kind_of_elements
 
 
 class Object:
@@ -105,8 +108,8 @@ class Elementwise:
     def __init__(self, function: Function, operands: list[Any]) -> None:
         self.function, self.operands = function, operands
         kinds = [operand.kind for operand in operands]
-        base = function.kind([Kind(kind.base) for kind in kinds]).base
-        self.kind = Kind(base, max(kind.ndim for kind in kinds))
+        element = function.kind([kind_of_elements(kind.elements) for kind in kinds])
+        self.kind = replace(element, ndim=max(kind.ndim for kind in kinds))
 
 
 class Range:
@@ -150,6 +153,7 @@ class Unknown:
 
 # element types that are widened when read, with their names in Kind
 SMALL = {"float32": "single"} | dict.fromkeys(("uint8", "uint16", "uint32"), "unsigned")
+DTYPES = {"float": np.float64, "single": np.float32, "int": np.int64, "bool": np.bool_}  # by `Kind.elements`
 UNDEFINED = Unknown("it is not assigned on every path")
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.engines.source.ir.ssa import BOOL, FLOAT, INT, Kind
+from contad.engines.source.ir.ssa import BOOL, FLOAT, INT, SINGLE, Kind, kind_of_elements
 from contad.engines.source.ir.syntax import expression
 from contad.engines.source.ir.tree_queries import names_of
 from contad.ops.arithmetic import absolute
@@ -30,7 +30,8 @@ class Function(NamedTuple):
     name: str
     template: str  # with the operands x0, x1 ...
     rule: ScalarRule | None
-    result: str  # the kind of the result: "float", "int", "bool", "same" as the operands, or "wide", at least int
+    # the kind of the result: "float", "single", "int", "bool", "same" as the operands, or "wide", at least int
+    result: str
     cost: float = 1.0  # of recomputing it, in units of an addition
 
     @property
@@ -48,9 +49,14 @@ class Function(NamedTuple):
         if self.result in ("same", "wide"):
             bases = {kind.base for kind in kinds}
             if "float" in bases:
-                return FLOAT
+                return SINGLE if self.keeps_single(kinds) else FLOAT
             return INT if "int" in bases or self.result == "wide" else BOOL
-        return Kind(self.result)
+        return SINGLE if self.keeps_single(kinds) else kind_of_elements(self.result)
+
+    def keeps_single(self, kinds: Sequence[Kind]) -> bool:
+        """Whether the result for numbers of these kinds is float32: in Numba it is if all of them are."""
+        computes = self in _OF_SINGLES or self.template.startswith(("math.", "np."))
+        return self.result != "bool" and computes and all(kind.elements == "single" for kind in kinds)
 
 
 def _function(name: str, template: str, result: str, cost: float = 1.0, rule_name: str | None = None) -> Function:
@@ -85,10 +91,9 @@ WIDENED = {  # for elements of arrays with fewer than 64 bits
     "single": _function("float64", "np.float64(x0)", "float", 0.5),
     "unsigned": _function("int64", "np.int64(x0)", "int", 0.5),
 }
-ROUNDED = _function("float32", "np.float64(np.float32(x0))", "float", 1)
-# float32 arithmetic as rounded float64 arithmetic: 2p + 2 digits suffice to round to the same number; signs are exact
-_ROUNDING = (ADD, SUBTRACT, MULTIPLY, DIVIDE, CHECKED_DIVIDE, SQUARE)
-SINGLES: dict[Function, Function | None] = {NEGATIVE: None, ABSOLUTE: None} | dict.fromkeys(_ROUNDING, ROUNDED)
+ROUNDED = _function("float32", "np.float32(x0)", "single", 1)
+# operators whose result is float32 if all operands are
+_OF_SINGLES = (ADD, SUBTRACT, MULTIPLY, DIVIDE, CHECKED_DIVIDE, SQUARE, NEGATIVE, ABSOLUTE)
 TO_BOOL = _function("bool", "bool(x0)", "bool", 0.5)
 FLOOR = _function("floor", "math.floor(x0)", "int", 1)
 CEIL = _function("ceil", "math.ceil(x0)", "int", 1)

@@ -63,7 +63,7 @@ RUNTIME: dict[str, tuple[str, ...]] = {
     "engines.source.runtime.workspace": ("grow", "integer", "kept_matrix", "put_integer", "workspace"),
     "errors": ("EngineLimitError", "RuleError", "SingularPointError"),
     "elementary.elementary_table": ("elementary", "elementary_rows"),
-    "elementary.rows": ("are_apart", "new_row", "place"),
+    "elementary.rows": ("are_apart", "new_row", "new_single_row", "place"),
     "kernels.complex_arrays": ("join_parts", "parts_of"),
     "kernels.gram_matrices": ("add_gram", "gram"),
     "kernels.lane_products": ("add_lanes_left", "add_lanes_right", "lanes_product"),

@@ -23,14 +23,27 @@ class Kind:
     base: str  # "float", "int" or "bool"; "object" for elements that only calls read
     ndim: int = 0
     narrow: bool = False  # an array of numbers with fewer than 64 bits, whose elements are widened when read
-    # "single" for float32, "unsigned" for uint8 to uint32, of arrays and their elements: Numba's arithmetic among such
-    # numbers differs, so each of them meets a 64-bit number first
+    # "single" for float32, whose arithmetic gives float32; "unsigned" for uint8 to uint32, of arrays and their
+    # elements, each of which meets a 64-bit number first
     small: str = ""
+    single: bool = field(default=False, compare=False)  # of a number, once a function has been read: if it is a float32
     order: str = field(default="", compare=False)  # of an argument: "C" or "F" if its Numba type says so
 
 
+    @property
+    def elements(self) -> str:
+        """The base, or "single" for float32."""
+        return self.small if self.small == "single" else self.base
+
+
 FLOAT, INT, BOOL = Kind("float"), Kind("int"), Kind("bool")
-SINGLE = Kind("float", small="single")  # a float32 number, held as a float64
+SINGLE = Kind("float", small="single")  # a float32 number
+FLOATS = "float", "single"  # the `elements` of floats
+
+
+def kind_of_elements(elements: str) -> Kind:
+    """The kind of a number: the inverse of `Kind.elements`."""
+    return SINGLE if elements == "single" else Kind(elements)
 
 
 class Value:
@@ -485,6 +498,7 @@ class SourceFunction:
         self.tangents: list[Any] = []  # the last parameters, if tangents have been added
         self.returned: Any = None
         self.has_unknown_slopes = False  # whether only kinks give nans; a partial of 0 masks them
+        self.wide_sums = False  # whether sums of float32 numbers are accumulated in float64
         self.returns_small = False  # whether it returns numbers that have fewer than 64 bits in Numba
         self.fastmath: Any = False  # the fastmath option that is valid for the whole function
         self.captured: dict[str, Any] = {}  # global arrays, by their names in the generated source

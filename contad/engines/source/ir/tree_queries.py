@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+CONVERSIONS = "np.float32", "np.float64"  # calls of these are one instruction
+
 
 def _find_branches(kind: type) -> tuple[str, ...]:
     """The fields of a class of nodes that may hold trees."""

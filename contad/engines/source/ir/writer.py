@@ -183,7 +183,8 @@ class NameTable:
         """Start with the workspace only; `fresh` creates new names, and the source calls the values of `rules`."""
         self.fresh, self.rules, self.title = fresh, rules, title  # the title is the name of the function
         self.kinds: dict[str, Kind] = {}
-        self.floats: set[str] = set()  # numbers of float64
+        self.floats: set[str] = set()  # floating-point numbers
+        self.singles: set[str] = set()  # adjoints of float32
         self.roots = {WORK: frozenset((WORK,))}  # the memory that an array may refer to
         self.constant: set[str] = set()  # arrays that nothing writes
         self.adjoints: set[str] = set()  # of numbers
@@ -198,6 +199,24 @@ class NameTable:
                 self.roots[x] = frozenset((x,)) if roots is None else roots
             elif kind == FLOAT:
                 self.floats.add(x)
+
+    def is_single(self, tree: ast.expr) -> bool:
+        """Whether Numba computes an expression, as far as this table tells, in float32."""
+        if isinstance(tree, ast.Name):
+            return tree.id in self.singles or (tree.id in self.kinds and self.kinds[tree.id].single)
+        if isinstance(tree, ast.Subscript):
+            array = tree.value.id if isinstance(tree.value, ast.Name) else ""
+            return array in self.kinds and self.kinds[array].elements == "single"
+        if isinstance(tree, ast.UnaryOp):
+            return self.is_single(tree.operand)
+        if isinstance(tree, ast.BinOp):
+            is_operator = isinstance(tree.op, (ast.Add, ast.Sub, ast.Mult, ast.Div))
+            return is_operator and self.is_single(tree.left) and self.is_single(tree.right)
+        called = called_name(tree)
+        if called == "np.float32":
+            return True
+        keeps = called in ("select", "masked_product", "masked_slope") or called.startswith("math.")
+        return keeps and all(map(self.is_single, tree.args[called == "select" :]))  # type: ignore[attr-defined]
 
     def add_function(self, function: SourceFunction) -> None:
         """Note the values of a function, which already have names, and their adjoints."""

@@ -18,7 +18,15 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from contad.engines.source.ir.syntax import expression, name, splice, statement
-from contad.engines.source.ir.tree_queries import called_name, integer_of, is_number, names_of, note_of, walk_statements
+from contad.engines.source.ir.tree_queries import (
+    called_name,
+    dotted_name,
+    integer_of,
+    is_number,
+    names_of,
+    note_of,
+    walk_statements,
+)
 from contad.engines.source.passes.dependence import (
     LEAVES,
     added_to,
@@ -78,7 +86,8 @@ def find_zeros(s: ast.stmt) -> Zeros | None:
     """The zeros that a statement creates; None for zeros of the user's, which have a note."""
     if not isinstance(s, ast.Assign) or called_name(s.value) not in _EMPTY or note_of(s):
         return None
-    (*slot, shape), target = s.value.args, s.targets[0]  # type: ignore[attr-defined]
+    given, target = s.value.args, s.targets[0]  # type: ignore[attr-defined]
+    *slot, shape = given[:1] if dotted_name(given[-1]) == "np.float32" else given
     is_shape = isinstance(shape, ast.Tuple) or (isinstance(shape, ast.Attribute) and shape.attr == "shape")
     known = is_shape and all(integer_of(x) is not None for x in slot)
     return Zeros(s, target.id, shape) if known and isinstance(target, ast.Name) else None

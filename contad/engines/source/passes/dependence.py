@@ -23,6 +23,7 @@ from contad.engines.source.ir.printing import show
 from contad.engines.source.ir.runtime_functions import CALLEES
 from contad.engines.source.ir.syntax import Part, clone, difference, number, part
 from contad.engines.source.ir.tree_queries import (
+    CONVERSIONS,
     called_name,
     dotted_name,
     head_of,
@@ -433,7 +434,7 @@ _PURE = frozenset(
     ("abs", "bool", "float", "int", "len", "masked_product", "masked_slope", "max", "min", "range", "select")
 )
 _QUIET = _PURE | {
-    *("integer", "put_integer", "small_zeros", "np.zeros", "np.empty", "np.ones", "np.int64", "np.float64"),
+    *("integer", "put_integer", "small_zeros", "np.zeros", "np.empty", "np.ones", "np.int64", *CONVERSIONS),
     *("np.isfinite", "np.power", "np.sign", "np.minimum", "np.maximum", "np.arctan", "np.arctan2"),  # on numbers
 }  # fmt: skip
 _VALUE = "value_"  # the prefix of value functions of rules

@@ -19,13 +19,13 @@ from typing import NamedTuple
 
 from contad.elementary.elementary_table import BY_CALL
 from contad.engines.source.ir.syntax import clone, part, statement
-from contad.engines.source.ir.tree_queries import called_name, dotted_name, key, names_of, nodes_in
+from contad.engines.source.ir.tree_queries import CONVERSIONS, called_name, dotted_name, key, names_of, nodes_in
 from contad.engines.source.passes.compaction import Gathered, GatheredCalls, Taking, gather_calls
 from contad.engines.source.passes.dependence import LoopStatements, is_function
 from contad.engines.source.passes.liveness import NONE, Names, exposed_names, names_assigned
 
-_CHEAP = {"abs", "masked_product", "select", "float", "math.sqrt"}  # cheap enough to compute twice
-_BETWEEN = {"abs", "masked_product", "select", "math.sqrt"}  # functions that LLVM vectorises itself
+_CHEAP = {"abs", "masked_product", "select", "float", "math.sqrt", *CONVERSIONS}  # cheap enough to compute twice
+_BETWEEN = {"abs", "masked_product", "select", "math.sqrt", *CONVERSIONS}  # functions that LLVM vectorises itself
 _MANY = 8  # this many operations of an iteration are worth a loop apart from that of the sums
 
 

@@ -22,6 +22,7 @@ from contad.engines.source.passes.liveness import names_read
 from contad.numba_functions.request import ASKS
 
 _ROWS = frozenset(f"{name}_rows" for name in ELEMENTARY)
+_NEW_ROWS = frozenset(("new_row", "new_single_row"))
 _LIBRARY = frozenset(
     f"math.{name}" for name in (
         "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "erf", "erfc", "exp", "expm1",
@@ -72,7 +73,7 @@ def _made_by(s: ast.stmt, calls: Collection[str]) -> set[str]:
         into = s.value.args[1]
         return {into.id} if called_name(s.value) in _ROWS and isinstance(into, ast.Name) else set()
     target = s.targets[0] if isinstance(s, ast.Assign) else s.target if isinstance(s, ast.AugAssign) else None
-    if not isinstance(s, (ast.Assign, ast.AugAssign)) or not _calls_in(s.value) <= {*calls, "new_row"}:
+    if not isinstance(s, (ast.Assign, ast.AugAssign)) or not _calls_in(s.value) <= {*calls, *_NEW_ROWS}:
         return set()
     if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and not _calls_in(target):
         return {target.value.id}
@@ -82,7 +83,8 @@ def _made_by(s: ast.stmt, calls: Collection[str]) -> set[str]:
 def _only_in_value(statements: list[ast.stmt], calls: Collection[str]) -> set[str]:
     """The names that only the value needs: numbers, and rows that loops write."""
     made = [(s, _made_by(s, calls)) for s in statements]
-    rows = {name for s, names in made for name in names if isinstance(s, ast.Assign) and "new_row" in _calls_in(s)}
+    of_rows = [names for s, names in made if isinstance(s, ast.Assign) and not _NEW_ROWS.isdisjoint(_calls_in(s))]
+    rows = {name for names in of_rows for name in names}
     found = {name for _, names in made for name in names}
     found -= {name for s, names in made for name in names - rows if _is_array(s)}
     for s, names in made:

@@ -14,9 +14,9 @@ import ast
 from collections.abc import Set
 
 from contad.engines.source.ir.syntax import statement
-from contad.engines.source.ir.tree_queries import called_name, names_of, nodes_in, walk_statements
+from contad.engines.source.ir.tree_queries import CONVERSIONS, called_name, names_of, nodes_in, walk_statements
 
-_VECTORISED = {"abs", "float", "masked_product", "masked_slope", "select", "larger", "math.sqrt"}
+_VECTORISED = {"abs", "float", "masked_product", "masked_slope", "select", "larger", "math.sqrt", *CONVERSIONS}
 _FORMULA = "value_"  # the prefix of formulas, which LLVM inlines
 
 

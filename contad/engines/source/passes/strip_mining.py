@@ -51,6 +51,7 @@ from contad.engines.source.ir.tree_queries import (
     names_of,
     nodes_in,
     note_of,
+    walk_statements,
 )
 from contad.engines.source.ir.writer import NameTable
 from contad.engines.source.passes.collapsing import NestParts, OuterBody, find_inner, find_integers, find_nest
@@ -170,6 +171,7 @@ class _Miner:
         self.way = ""  # "long" or "short" inside a branch of the test, else ""
         self.split: list[_SplitLoop] = []
         self.rows: list[str] = []
+        self.singles: set[str] = set()  # rows of float32 numbers
         there = {BY_CALL[called_name(x)].name for x in self.called}
         self.functions = {x: (self.fresh(x), self.fresh(f"{x}_rows")) for x in ELEMENTARY if x in there}
         self.used: set[str] = set()  # functions along rows
@@ -223,7 +225,8 @@ class _Miner:
             if known in used and way != "short":
                 call.func = part(used[known][0])
                 alone.add(known)
-        self.function.body = [*(statement("row = new_row()", row=row) for row in self.rows), *self.body]
+        makers = {True: "row = new_single_row()", False: "row = new_row()"}
+        self.function.body = [*(statement(makers[row in self.singles], row=row) for row in self.rows), *self.body]
         one = [statement("f = elementary(x)", f=f, x=number(x)) for x, (f, _) in used.items() if x in alone]
         rows = [statement("f = elementary_rows(x)", f=f, x=number(x)) for x, (_, f) in used.items()]
         return one + rows
@@ -356,6 +359,7 @@ class _Miner:
         names = {x: self.fresh(f"{x}_rows") for x in parts.rows}
         leaving = {x: self.fresh(f"{x}_rows") for x in (*nest.floats, *nest.integers)}
         self.rows += [*names.values(), *leaving.values()]
+        self._note_singles(parts, names | leaving)
         wide, first, count, at, row = map(self.fresh, ("wide", "first", "count", "at", "row"))
         strip = self.fresh("strip") if bounds.counts_from_number else first
         counter, length = dotted_name(inner.target), nest.length
@@ -405,6 +409,7 @@ for strip in range(start, stop, wide):
         names = {x: self.fresh(f"{x}_rows") for x in parts.rows}
         entering = {x: self.fresh(f"{x}_before") for x in parts.entering}
         self.rows += [*names.values(), *entering.values()]
+        self._note_singles(parts, names | entering)
         first, count, at = self.fresh("first"), self.fresh("count"), self.fresh("at")
         is_place = bounds.counts_from_number and not bounds.down
         strip = self.fresh("strip") if is_place else first
@@ -465,6 +470,17 @@ for strip in range(start, stop, step):
         )  # fmt: skip
         made[-1].note = note_of(loop)  # type: ignore[attr-defined]
         return made
+
+    def _note_singles(self, parts: LoopParts, rows: dict[str, str]) -> None:
+        """Note the rows of float32 numbers."""
+        for s in walk_statements(parts.before):
+            if isinstance(s, ast.Assign) and self.names.is_single(s.value):
+                self.names.singles |= {dotted_name(s.targets[0])} & rows.keys()
+        for line in parts.lines:
+            made = expression("x", x=line.argument) if isinstance(line, Kernel) else line.expression
+            if self.names.is_single(made):
+                self.names.singles.add(line.name)
+        self.singles |= {row for x, row in rows.items() if self.names.is_single(expression("x", x=x))}
 
     def _write_rest(
         self, parts: LoopParts, names: dict[str, str], at: ast.expr, terms: dict[int, str]

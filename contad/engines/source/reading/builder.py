@@ -32,9 +32,11 @@ FOLDED: dict[str, Callable[..., Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-CONVERSIONS = {"float": known_functions.TO_FLOAT, "int": known_functions.TO_INT, "bool": known_functions.TO_BOOL}
+CONVERSIONS = {
+    "float": known_functions.TO_FLOAT, "single": known_functions.ROUNDED, "int": known_functions.TO_INT,
+    "bool": known_functions.TO_BOOL,
+}  # fmt: skip
 _BINARY = ("add", "subtract", "multiply", "divide", "checked_divide", "floor_divide", "remainder", "select")
-_SMALL = {"single": "float32", "unsigned": "unsigned integers"}
 WHOLE = (None, None, None)  # a full slice
 TRIES = 10  # how often operations may be rewritten, as the bodies of nested loops are
 LOGIC = ("<", "<=", ">", ">=", "==", "!=")
@@ -99,15 +101,17 @@ class Builder(BlockWriter):
                 self.progress.stop("arithmetic of boolean arrays, which is logic", "use &, | and ^, or multiply by 1.0")
             return Elementwise(function, list(operands))
         if any(x.kind.small for x in operands):
-            if function in known_functions.SINGLES and all(x.kind == ssa.SINGLE for x in operands):
-                return self._in_single(function, operands)
             self.require_wide(function, operands)
+            operands = tuple(self._widen_singles(function, operands))
         constants = [x.constant for x in operands]
-        if function is known_functions.TO_FLOAT and operands[0].kind == ssa.FLOAT:
-            return operands[0]
+        if function is known_functions.TO_FLOAT and operands[0].kind in (ssa.FLOAT, ssa.SINGLE):
+            return self.widen(operands[0])
         if function is known_functions.TO_INT and operands[0].kind == ssa.INT:
             return operands[0]
-        if function is known_functions.TO_FLOAT and operands[0].kind == ssa.BOOL and constants[0] is None:
+        if function is known_functions.ROUNDED and operands[0].kind == ssa.SINGLE:
+            return operands[0]
+        to_float = function in (known_functions.TO_FLOAT, known_functions.ROUNDED)
+        if to_float and operands[0].kind == ssa.BOOL and constants[0] is None:
             operands = (self.apply(known_functions.TO_INT, operands[0]),)  # Numba cannot convert a bool to a float
         if all(c is not None for c in constants):
             if function is known_functions.TO_FLOAT:
@@ -140,26 +144,33 @@ class Builder(BlockWriter):
         self.add(ssa.Apply(function, list(operands), result))
         return result
 
-    def _in_single(self, function: Function, operands: Sequence[ssa.Value]) -> ssa.Value:
-        """Apply a scalar function to float32 numbers, with the result of float32 arithmetic."""
-        rounded, result = known_functions.SINGLES[function], ssa.Value(ssa.SINGLE)
-        computed = result if rounded is None else ssa.Value(ssa.FLOAT)
-        self.add(ssa.Apply(function, list(operands), computed))
-        if rounded is not None:
-            self.add(ssa.Apply(rounded, [computed], result))
-        return result
+    def _widen_singles(self, function: Function, operands: Sequence[ssa.Value]) -> Sequence[ssa.Value]:
+        """The operands, with float32 numbers as float64 unless Numba computes with them as they are."""
+        values = operands[function is known_functions.SELECT :]
+        alike = len({x.kind for x in values}) == 1 and (function.result == "bool" or function is known_functions.SELECT)
+        if alike or function in CONVERSIONS.values() or function.keeps_single([x.kind for x in values]):
+            return operands
+        return [self.widen(x) for x in operands]
+
+    def widen(self, x: ssa.Value) -> ssa.Value:
+        """A float32 number as a float64; other numbers unchanged."""
+        if x.kind != ssa.SINGLE:
+            return x
+        wide = ssa.Value(ssa.FLOAT)
+        self.add(ssa.Apply(known_functions.WIDENED["single"], [x], wide))
+        return wide
 
     def require_wide(self, function: Function, operands: Sequence[Any]) -> None:
-        """Refuse arithmetic in which all numbers have fewer than 64 bits, because Numba rounds or wraps it."""
+        """Refuse arithmetic of unsigned integers alone, because Numba wraps it, and of float32 and booleans."""
         chosen = function is known_functions.SELECT and len({x.kind for x in operands[1:]}) == 1
         if function.result == "bool" or function in (known_functions.TO_FLOAT, known_functions.TO_INT) or chosen:
             return
         small = {x.kind.small for x in operands} - {""}
         widening = (ssa.FLOAT, ssa.INT) if function.name in _BINARY else (ssa.FLOAT,)
-        if not any(x.kind in widening for x in operands):
-            into = "np.float64" if "single" in small else "np.int64"
-            kinds = " and ".join(sorted(_SMALL[x] for x in small))
-            self.progress.stop(f"{function.name} of {kinds} alone", f"convert one by {into}(...)")
+        if "unsigned" in small and not any(x.kind in widening for x in operands):
+            self.progress.stop(f"{function.name} of unsigned integers alone", "convert one by np.int64(...)")
+        if "single" in small and any(x.kind == ssa.BOOL for x in operands[function is known_functions.SELECT :]):
+            self.progress.stop(f"{function.name} of float32 and a boolean", "convert the boolean by np.float32(...)")
 
     def divide(self, function: Function, x: Any, y: Any) -> Any:
         """x / y, x // y or x % y; raises where the user's function raises."""
@@ -183,6 +194,9 @@ class Builder(BlockWriter):
             return Elementwise(known_functions.POWER_BY_UFUNC if by_ufunc else known_functions.POWER, [x, y])
         if any(v.kind.small for v in (x, y)):
             self.require_wide(known_functions.POWER, [x, y])
+            if x.kind == ssa.SINGLE and (y.kind == ssa.SINGLE or isinstance(y.constant, int)) and not by_ufunc:
+                return self.convert(self.power(self.widen(x), self.widen(y)), ssa.SINGLE)
+            x, y = self.widen(x), self.widen(y)
         n = y.constant if isinstance(y, ssa.Value) else None
         if n is None or isinstance(n, bool):
             return self.apply(known_functions.POWER, x, y)
@@ -215,23 +229,23 @@ class Builder(BlockWriter):
         """Convert x to the kind of numbers with which it is merged."""
         if x.kind == kind:
             return x
-        if x.constant is not None:
+        if x.constant is not None and kind != ssa.SINGLE:
             return constant({"float": float, "int": int, "bool": bool}[kind.base](x.constant))
-        converted: ssa.Value = self.apply(CONVERSIONS[kind.base], x)
+        converted: ssa.Value = self.apply(CONVERSIONS[kind.elements], x)
         return converted
 
     # ---- arrays ------------------------------------------------------------------------------------------------------
     def load(self, array: ssa.Value, indices: list[ssa.Value]) -> ssa.Value:
-        result = ssa.Value(ssa.Kind(array.kind.base))
+        result = ssa.Value(ssa.kind_of_elements(array.kind.elements))
         self.add(ssa.Load(array, indices, result))
-        if array.kind.small:
+        if array.kind.small == "unsigned":
             wide = ssa.Value(ssa.Kind(array.kind.base, small=array.kind.small))
             self.add(ssa.Apply(known_functions.WIDENED[array.kind.small], [result], wide))
             return wide
         return result
 
-    def create(self, fill: str, shape: list[ssa.Value], base: str, hint: str = "") -> ssa.Value:
-        result = ssa.Value(ssa.Kind(base, len(shape)), hint)
+    def create(self, fill: str, shape: list[ssa.Value], elements: str, hint: str = "") -> ssa.Value:
+        result = ssa.Value(replace(ssa.kind_of_elements(elements), ndim=len(shape)), hint)
         result.order = "C" if len(shape) == 1 else ""
         self.add(ssa.Create(fill, shape, result))
         return result

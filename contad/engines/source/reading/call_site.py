@@ -16,9 +16,10 @@ from contad.engines.source.reading.progress import TAPE, Environment
 from contad.engines.source.reading.reader import Reader
 
 _DTYPES: dict[Any, str] = {
-    float: "float", np.float64: "float", int: "int", np.int64: "int", bool: "bool", np.bool_: "bool",
+    float: "float", np.float64: "float", np.float32: "single", int: "int", np.int64: "int", bool: "bool",
+    np.bool_: "bool",
     "float64": "float", "f8": "float", "<f8": "float", "d": "float", "int64": "int", "i8": "int", "bool": "bool",
-    "bool_": "bool",
+    "bool_": "bool", "float32": "single", "f4": "single", "<f4": "single", "f": "single",
 }  # fmt: skip
 
 
@@ -67,7 +68,7 @@ class CallSite:
         x = given.value if isinstance(given, Object) else None
         x = _DTYPES.get(str(x)) if isinstance(x, (str, np.dtype, types.Type)) else _DTYPES.get(x)
         if x is None:
-            self.refuse("the dtype in {node}", "use float64, int64 or bool")
+            self.refuse("the dtype in {node}", "use float64, float32, int64 or bool")
         return x
 
     def lengths(self, given: Any) -> list[Value]:

@@ -30,8 +30,10 @@ from contad.engines.source.reading.complex_numbers import ZERO, ComplexNumbers, 
 from contad.engines.source.reading.reader import Reader
 
 Read = Callable[[Any, CallSite], Any]  # reads a function of real numbers and arrays
-_DTYPES = (complex, np.complex128, types.complex128, np.dtype(np.complex128), "complex128", "complex", "c16", "D")
-_SINGLE = (np.complex64, types.complex64, np.dtype(np.complex64), "complex64", "c8", "F")
+_DTYPES = (
+    complex, np.complex128, types.complex128, np.dtype(np.complex128), "complex128", "complex", "c16", "D",
+    np.complex64, types.complex64, np.dtype(np.complex64), "complex64", "c8", "F",  # which have all digits here
+)  # fmt: skip
 _MAKERS = (complex, np.complex128)
 _ODD = "ValueError", "new type not compatible with array"
 _ALSO_REAL = (np.conj, np.real, np.imag, np.angle)
@@ -43,10 +45,6 @@ def is_dtype(entry: Any) -> bool:
     return isinstance(entry, Object) and any(entry.value is x or (x == entry.value) is True for x in _DTYPES)
 
 
-def _is_single(entry: Any) -> bool:
-    return isinstance(entry, Object) and any(entry.value is x or (x == entry.value) is True for x in _SINGLE)
-
-
 def concerns(called: Any, site: CallSite) -> bool:
     """Whether a call of a library function takes or gives complex numbers."""
     given = [*site.arguments, *site.keywords.values()]
@@ -56,7 +54,7 @@ def concerns(called: Any, site: CallSite) -> bool:
         given.append(called.array)
     elif any(called is x for x in (*_MAKERS, *_CMATH, *_ALSO_REAL)):
         return True
-    return any(_holds(x) or is_dtype(x) or _is_single(x) for x in given)
+    return any(_holds(x) or is_dtype(x) for x in given)
 
 
 def _holds(entry: Any) -> bool:
@@ -132,8 +130,6 @@ def _view_as(site: CallSite, x: Any, dtype: Any) -> Any:
 
 def read_call(site: CallSite, function: Any, read: Read) -> Any:
     """The result of a function; `read` reads one of real numbers and arrays."""
-    if any(map(_is_single, [*site.arguments, *site.keywords.values()])):
-        site.refuse("{node}, which rounds to complex64", "use complex128")
     special = COMPLEX_READERS.get(function)
     if special is not None:
         return special(site)

@@ -78,7 +78,7 @@ class WholeArrays:
         if isinstance(entry, ssa.Value):
             return entry
         shape = self.shape(entry)
-        array = self.builder.create("empty", shape, entry.kind.base, hint)
+        array = self.builder.create("empty", shape, entry.kind.elements, hint)
         if all(order_of(x) == "C" for x in arrays_of(entry)):
             array.order = "C"
         self.over(shape, lambda indices: self.put(array, indices, self.element(entry, indices)))
@@ -95,14 +95,14 @@ class WholeArrays:
             if is_unit(entry, axis):
                 self.require_equal(constant(1), shape[axis])
                 shape[axis] = constant(1)
-        array = self.builder.create("empty", shape, entry.kind.base, hint)
+        array = self.builder.create("empty", shape, entry.kind.elements, hint)
         array.order = order_of(entry) if order_of(entry) == "C" else array.order
         self.over(shape, lambda indices: self.put(array, indices, self.builder.load(entry, indices)))
         return array
 
     def as_type(self, array: Any, base: str) -> Any:
         """A new array with the elements of another one, converted to another kind."""
-        if base == array.kind.base and not array.kind.narrow:
+        if base == array.kind.elements and not array.kind.narrow:
             return self.copy_elements(array)
         array, to = self.compute(array), CONVERSIONS[base]
         shape = self.shape(array)
@@ -110,13 +110,18 @@ class WholeArrays:
         self.over(shape, lambda at: self.put(made, at, self.builder.apply(to, self.builder.load(array, at))))
         return made
 
+    def as_wide(self, entry: Any) -> ssa.Value:
+        """An array of floats as one of float64: the same array unless it is one of float32."""
+        return self.as_type(entry, "float") if entry.kind.elements == "single" else self.compute(entry)
+
     def put(self, array: ssa.Value, indices: list[ssa.Value], number: ssa.Value) -> None:
         """array[indices] = number."""
         if array.kind.narrow:
             self.progress.stop(
                 "a write into an array of fewer than 64 bits, which wraps or rounds", "make it int64 or float64"
             )
-        self.builder.add(ssa.Store(array, indices, self.builder.convert(number, ssa.Kind(array.kind.base))))
+        stored = self.builder.convert(number, ssa.kind_of_elements(array.kind.elements))
+        self.builder.add(ssa.Store(array, indices, stored))
 
     def fill(self, array: ssa.Value, entry: Any, node: ast.AST) -> None:
         """array[...] = entry."""
@@ -153,8 +158,6 @@ class WholeArrays:
     # ---- reductions --------------------------------------------------------------------------------------------------
     def fold(self, entry: Any, initial: ssa.Value, join: Callable[[ssa.Value, ssa.Value], ssa.Value]) -> ssa.Value:
         """join(... join(join(initial, first element), second element) ...)."""
-        if entry.kind.small == "single":
-            self.progress.stop("the sum or an extreme of an array of float32", "convert it to float64 first")
         shape = self.shape(entry)
 
         def nest(indices: list[ssa.Value], total: ssa.Value) -> list[ssa.Value]:
@@ -167,18 +170,27 @@ class WholeArrays:
     def total(self, entry: Any) -> ssa.Value:
         """The sum of all elements."""
         zero = constant(0.0) if entry.kind.base == "float" else constant(0)
+        if entry.kind.elements == "single" and not self.progress.wide_sums:
+            zero = self.builder.convert(zero, ssa.SINGLE)
         total = self.fold(entry, zero, lambda total, x: self.builder.apply(known_functions.ADD, total, x))
+        if entry.kind.elements == "single":
+            return self.builder.convert(total, ssa.SINGLE)
         if entry.kind.small:  # as in Numba
             unsigned = ssa.Value(ssa.Kind("int", small=entry.kind.small))
             self.builder.add(ssa.Apply(known_functions.WIDENED[entry.kind.small], [total], unsigned))
             return unsigned
         return total
 
+    def mean(self, entry: Any) -> ssa.Value:
+        """The mean of all elements."""
+        mean: ssa.Value = self.builder.apply(known_functions.DIVIDE, self.total(entry), self.size(entry))
+        return self.builder.convert(mean, ssa.SINGLE) if entry.kind.elements == "single" else mean
+
     def along(self, entry: Any, axis: Any, reduce: Callable[[Any, Any], ssa.Value], node: ast.AST) -> ssa.Value:
         """A reduction along one axis: the result has one dimension less."""
         ndim = entry.kind.ndim
         axis = axis.constant if isinstance(axis, ssa.Value) and axis.kind == ssa.INT else None
-        if entry.kind.small:
+        if entry.kind.small == "unsigned":
             self.progress.refuse(node, "{node} of small numbers", "convert the array first")
         if axis is None or not -ndim <= axis < ndim:
             self.progress.refuse(node, "the axis in {node}", "give it as a constant")
@@ -238,11 +250,11 @@ class WholeArrays:
     def product(self, a: Any, b: Any, node: ast.AST) -> ssa.Value:
         """a @ b."""
         floats = is_array(a) and is_array(b) and {a.kind.base, b.kind.base} == {"float"}
-        if not floats or a.kind.small or b.kind.small:
+        if not floats:
             self.progress.refuse(node, "a product of other things than arrays of floats", "make both arrays of floats")
         if max(a.kind.ndim, b.kind.ndim) > 2:
             self.progress.refuse(node, "a product of arrays with more than two dimensions", "write it as a loop")
-        a, b = self.compute(a), self.compute(b)
+        a, b = self.as_wide(a), self.as_wide(b)
         inner = self.builder.length(a, a.kind.ndim - 1)
         self.require_equal(inner, self.builder.length(b, 0))
         rows = [self.builder.length(a, 0)] if a.kind.ndim == 2 else []

@@ -11,6 +11,7 @@ import numpy as np
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
+    DTYPES,
     Complex,
     Grid,
     Local,
@@ -143,7 +144,7 @@ class ExpressionReader:
                 array = self.arrays.compute(base)
                 return array if array.kind.ndim == 1 else self.builder.view(array, None)
             if node.attr == "dtype" and not base.kind.narrow:
-                return Object(np.dtype({"float": np.float64, "int": np.int64, "bool": np.bool_}[base.kind.base]))
+                return Object(np.dtype(DTYPES[base.kind.elements]))
             if node.attr == "flat":
                 array = self.arrays.compute(base)
                 return Grid("flat", self.arrays.shape(array), array)

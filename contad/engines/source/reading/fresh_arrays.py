@@ -62,7 +62,7 @@ class FreshArrays:
     def room_for(self, array: ssa.Value, hint: str) -> ssa.Value:
         """A new array of the shape of another."""
         lengths = [self.builder.length(array, axis) for axis in range(array.kind.ndim)]
-        return self.builder.create("empty", lengths, array.kind.base, hint)
+        return self.builder.create("empty", lengths, array.kind.elements, hint)
 
     # ---- branches ----------------------------------------------------------------------------------------------------
     def move_out(self, branch: ssa.If, envs: list[Environment]) -> None:
@@ -126,7 +126,7 @@ class FreshArrays:
         """A buffer that holds an array, with more room along some axes."""
         first = len(self.builder.block.operations)
         lengths = {axis: self.builder.length(initial, axis) for axis in range(initial.kind.ndim)}
-        array = self.builder.create("empty", list((lengths | rooms).values()), initial.kind.base, name)
+        array = self.builder.create("empty", list((lengths | rooms).values()), initial.kind.elements, name)
         found = self.buffers[array] = Buffer(name, array, initial)
         found.rooms = rooms
         self.copy_into(self.first_part(found, {axis: lengths[axis] for axis in rooms}) if rooms else array, initial)

@@ -18,7 +18,7 @@ from contad.engines.source.ir.ssa import (
     Store,
     Value,
 )
-from contad.engines.source.ir.walks import around, leaves, like, walk
+from contad.engines.source.ir.walks import around, leaves, like, values_in, walk
 from contad.engines.source.planning.parts import divide
 from contad.engines.source.reading import (  # noqa: F401  (readers)
     complex_matrix_calls,
@@ -73,6 +73,7 @@ def read(
     is_part: bool = False,
     callables: dict[str, Any] | None = None,
     at_ties: bool = False,
+    wide_sums: bool = False,
 ) -> SourceFunction:
     """A function in SSA form; `kinds` has a kind, nested tuples of kinds, or an Object for each argument.
 
@@ -81,7 +82,8 @@ def read(
     only on arguments without a derivative (not in argnums) may be left to Numba. `transform` may change the function
     before it is divided into parts. A function that `is_part` of a rule may return None, which becomes an empty tuple.
     If the function is inlined into another one, its handed-on functions join the `callables` of that one. With
-    `at_ties`, second derivatives at ties are right, or nan: see `tied_loops`.
+    `at_ties`, second derivatives at ties are right, or nan: see `tied_loops`. With `wide_sums`, sums of float32 numbers
+    are accumulated in float64.
     """
     flags = flags or flags_of(function)
     arrays: set[tuple[str, int, str]] = set()
@@ -91,7 +93,8 @@ def read(
         scope = Scope(getattr(function, "py_func", function), dispatcher, arrays)
         progress = Progress(scope, flags)
         progress.callables = {} if callables is None else callables
-        progress.calling, progress.written, progress.at_ties = calling, written, at_ties
+        progress.calling, progress.written = calling, written
+        progress.at_ties, progress.wide_sums = at_ties, wide_sums
         try:
             return _read_function(
                 _begin_reading(progress, MOST if calling else INLINED), kinds, argnums, transform, is_part
@@ -158,8 +161,8 @@ def _read_function(
     function = SourceFunction(scope.function.__name__, list(parameters), builder.block)
     function.returned = _settle(reader, returned, is_part)
     function.returns_small = any(isinstance(x, Value) and x.kind.small for x in leaves(function.returned))
-    _widen(builder.block)
-    function.callables = progress.callables
+    _settle_kinds(function)
+    function.callables, function.wide_sums = progress.callables, progress.wide_sums
     function.captured = {name: array for name, (_, array) in progress.captured.items()}
     for name, (value, _) in progress.captured.items():
         value.hint = name
@@ -180,13 +183,14 @@ def _read_function(
     return function
 
 
-def _widen(block: Block) -> None:
-    """Widen the kinds of numbers with fewer bits: from here on they have 64 bits."""
-    for o in walk(block):
-        inner = [c.inner for c in o.carried] if isinstance(o, Loop) else []
-        for value in (*o.results, *inner):
-            if value.kind.small and not value.is_array:
-                value.kind = Kind(value.kind.base)
+def _settle_kinds(function: SourceFunction) -> None:
+    """Give numbers with fewer bits kinds that equal those of 64 bits; float32 numbers stay marked."""
+    found = values_in(function.parameters)
+    for o in walk(function.block):
+        found += [*o.results, *([c.inner for c in o.carried] if isinstance(o, Loop) else [])]
+    for value in found:
+        if value.kind.small and not value.is_array:
+            value.kind = Kind(value.kind.base, single=value.kind.small == "single")
 
 
 def _refuse_writes(block: Block, progress: Progress) -> None:

@@ -32,7 +32,7 @@ class IndexArrays:
             self.progress.stop(
                 "the elements of an array of fewer than 64 bits at positions", "make it int64 or float64"
             )
-        made = self.builder.create("empty", self._shape(part, first, positions), array.kind.base, array.hint)
+        made = self.builder.create("empty", self._shape(part, first, positions), array.kind.elements, array.hint)
         self.arrays.over(
             self.arrays.shape(made),
             lambda at: self.arrays.put(made, at, self.builder.load(part, self._at(part, first, positions, at))),

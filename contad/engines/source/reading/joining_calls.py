@@ -1,13 +1,14 @@
 """Reads calls that create arrays from others: join, roll, cut to a triangle, clip, take elements."""
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Point, constant, is_array, is_number
+from contad.engines.source.ir.entries import Point, constant, is_array, is_number, join_kinds
 from contad.engines.source.ir.known_functions import ADD, COMPARISONS, MULTIPLY, REMAINDER, SELECT, SUBTRACT
-from contad.engines.source.ir.ssa import INT, Kind, Value
+from contad.engines.source.ir.ssa import INT, Value, kind_of_elements
 from contad.engines.source.reading import points
 from contad.engines.source.reading.builder import WHOLE
 from contad.engines.source.reading.call_site import CallSite, is_none, reads
@@ -37,8 +38,8 @@ def _concatenate(site: CallSite, arrays: list[Value], axis: int) -> Value:
             if k != axis:
                 site.arrays.require_equal(shapes[0][k], length)
     total = [*shapes[0][:axis], starts[-1], *shapes[0][axis + 1 :]]
-    bases = {x.kind.base for x in arrays}
-    made = site.builder.create("empty", total, next(b for b in ("float", "int", "bool") if b in bases))
+    kind = functools.reduce(join_kinds, (kind_of_elements(x.kind.elements) for x in arrays))
+    made = site.builder.create("empty", total, kind.elements)
     for array, shape, start in zip(arrays, shapes, starts, strict=False):
 
         def put(at: list[Value], array: Value = array, start: Value = start) -> None:
@@ -94,7 +95,7 @@ def _roll(site: CallSite, given: Any, shift: Any) -> Any:
     shape = site.arrays.shape(array)
     flat = array if len(shape) == 1 else flat_view(site, array)
     (size,) = site.arrays.shape(flat)
-    made = site.builder.create("empty", [size], array.kind.base)
+    made = site.builder.create("empty", [size], array.kind.elements)
 
     def put(at: list[Value]) -> None:
         moved = site.apply(ADD, at[0], shift)
@@ -111,8 +112,8 @@ def _triangle(site: CallSite, given: Any, k: Any, symbol: str) -> Any:
     array, k = site.wide_array(given), constant(0) if k is None else k
     if array.kind.ndim != 2 or not is_number(k) or k.kind != INT:
         site.refuse(remedy="give a matrix and an integer")
-    made = site.builder.create("empty", site.arrays.shape(array), array.kind.base)
-    zero = site.builder.convert(constant(0), Kind(array.kind.base))
+    made = site.builder.create("empty", site.arrays.shape(array), array.kind.elements)
+    zero = site.builder.convert(constant(0), kind_of_elements(array.kind.elements))
 
     def put(at: list[Value]) -> None:
         inside = site.apply(COMPARISONS[symbol], at[1], site.apply(ADD, at[0], k))
@@ -131,7 +132,7 @@ def _broadcast(site: CallSite, given: Any, shape: Any) -> Any:
         site.refuse()
 
     def make(site: CallSite, x: Any) -> Value:
-        made = site.builder.create("empty", lengths, x.kind.base)
+        made = site.builder.create("empty", lengths, x.kind.elements)
         site.arrays.fill(made, x, site.node)
         return made
 

@@ -38,9 +38,9 @@ class _MatrixReader:
 
     def operand(self, entry: Any, *ndims: int) -> Value:
         """An operand as an array with one of these numbers of axes."""
-        if not is_array(entry) or entry.kind.base != "float" or entry.kind.small or entry.kind.ndim not in ndims:
+        if not is_array(entry) or entry.kind.base != "float" or entry.kind.ndim not in ndims:
             self.refuse()
-        return self.arrays.compute(entry)
+        return self.arrays.as_wide(entry)
 
     def shorter(self, a: Value) -> Value:
         """The length of the shorter side."""

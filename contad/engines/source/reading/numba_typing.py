@@ -53,10 +53,10 @@ def type_of(
 
 def number_type(kind: Kind, readonly: bool = False, layout: str = "C") -> Any:
     """The Numba type of a number or array."""
-    base = {"float": types.float64, "int": types.int64, "bool": types.boolean}[kind.base]
+    base = {"float": types.float64, "single": types.float32, "int": types.int64, "bool": types.boolean}[kind.elements]
     if not kind.ndim:
         return base
-    base = types.float32 if kind.small == "single" else types.int32 if kind.narrow else base
+    base = types.int32 if kind.narrow else base
     return types.Array(base, kind.ndim, layout, readonly=readonly)
 
 
@@ -67,7 +67,7 @@ def kind_of(t: Any) -> Any:
     if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in (*BASES, *NARROW):
         return Kind(BASES.get(str(t.dtype), "int"), t.ndim, str(t.dtype) in NARROW)
     if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and t.dtype == types.float32:
-        return replace(SINGLE, ndim=t.ndim, narrow=True)
+        return replace(SINGLE, ndim=t.ndim)
     if t == types.float32:
         return SINGLE
     if isinstance(t, types.BaseTuple):

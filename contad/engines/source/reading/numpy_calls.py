@@ -1,6 +1,7 @@
 """Reads calls of Python and NumPy that are not scalar functions: creation, ranges, conversions, reductions, draws."""
 
 import ast
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import (
+    DTYPES,
     Grid,
     Iteration,
     Object,
@@ -20,6 +22,7 @@ from contad.engines.source.ir.entries import (
     constant,
     is_array,
     is_number,
+    join_kinds,
 )
 from contad.engines.source.ir.known_functions import (
     ADD,
@@ -34,7 +37,7 @@ from contad.engines.source.ir.known_functions import (
     TO_FLOAT,
     TO_INT,
 )
-from contad.engines.source.ir.ssa import BOOL, INT, SINGLE, Apply, Check, Kind, Value
+from contad.engines.source.ir.ssa import BOOL, FLOATS, INT, Check, Value
 from contad.engines.source.reading import points, structured_arrays
 from contad.engines.source.reading.bounded_buffers import BoundedBuffer, KeyedBuffer
 from contad.engines.source.reading.call_site import CallSite, is_none, reads
@@ -70,9 +73,9 @@ def _create_like(site: CallSite, array: Any, dtype: Any, fill: str) -> Any:
     array = points.vector(array)
     if has_axes and not is_array(array):
         site.refuse("{node} of something that is no array", "give an array")
-    if dtype is None and (array.kind.narrow or array.kind.small):
+    if dtype is None and array.kind.narrow:
         site.refuse("{node} of an array of fewer than 64 bits", "give a dtype")
-    base = site.dtype(dtype, array.kind.base)
+    base = site.dtype(dtype, array.kind.elements)
     if not has_axes:
         return points.make(site.builder, fill, base)
     return site.builder.create(fill, site.arrays.shape(array), base)
@@ -82,7 +85,7 @@ def _create_like(site: CallSite, array: Any, dtype: Any, fill: str) -> Any:
 def _full(site: CallSite, shape: Any, value: Any, dtype: Any) -> Any:
     if not is_number(value):
         site.refuse("the value in {node}", "give a number")
-    base = site.dtype(dtype, value.kind.base)
+    base = site.dtype(dtype, value.kind.elements)
     if shape == ():
         return points.hold(site.arrays, value, base)
     array = site.builder.create("empty", site.lengths(shape), base)
@@ -98,8 +101,8 @@ def _full_like(site: CallSite, array: Any, value: Any, dtype: Any) -> Any:
     array = points.vector(array)
     if (has_axes and not is_array(array)) or not is_number(value):
         site.refuse()
-    base = site.dtype(dtype, array.kind.base)
-    if value.kind.base == "float" and base != "float":
+    base = site.dtype(dtype, array.kind.elements)
+    if value.kind.base == "float" and base not in FLOATS:
         site.refuse(_ROUNDS, "give dtype=np.float64")
     if not has_axes:
         return points.hold(site.arrays, value, base)
@@ -127,8 +130,8 @@ def _array(site: CallSite, given: Any, dtype: Any) -> Any:
     if not numbers or not all(map(is_number, numbers)) or len({len(row) for row in rows}) != 1:
         site.refuse("{node}", "give a list of numbers, or of lists of numbers of one length")
     bases = {x.kind.base for x in numbers}
-    base = site.dtype(dtype, next(b for b in ("float", "int", "bool") if b in bases))
-    if "float" in bases and base != "float":
+    base = site.dtype(dtype, functools.reduce(join_kinds, (x.kind for x in numbers)).elements)
+    if "float" in bases and base not in FLOATS:
         site.refuse(_ROUNDS, "leave the dtype away")
     shape = [len(rows), len(rows[0])] if nested else [len(rows)]
     array = site.builder.create("empty", list(map(constant, shape)), base)
@@ -142,8 +145,8 @@ def _array(site: CallSite, given: Any, dtype: Any) -> Any:
 def _point(site: CallSite, given: Any, dtype: Any) -> Point:
     """A new 0-dimensional array."""
     kind = points.vector(given).kind
-    base = site.dtype(dtype, kind.base)
-    if kind.small or (kind.base == "float" and base != "float"):
+    base = site.dtype(dtype, kind.elements)
+    if kind.small == "unsigned" or (kind.base == "float" and base not in FLOATS):
         site.refuse(_ROUNDS, "give a number of 64 bits, and no dtype")
     return points.hold(site.arrays, points.element(site.arrays, given), base)
 
@@ -169,7 +172,7 @@ def _arange(site: CallSite, start: Any, stop: Any, step: Any, dtype: Any) -> Any
         site.refuse("{node}", "give one to three numbers of 64 bits")
     base = "float" if any(x.kind.base == "float" for x in numbers) else "int"
     made_of = site.dtype(dtype, base)
-    if made_of not in (base, "float"):
+    if made_of not in (base, *FLOATS):
         site.refuse(_ROUNDS, "leave the dtype away")
     apply, as_float = site.apply, site.builder.as_float
     n = apply(SUBTRACT, stop, start)
@@ -305,6 +308,7 @@ def _elements(site: CallSite, array: Any) -> Any:
 @reads(None, float, function=TO_FLOAT, widens=False)
 @reads(None, int, function=TO_INT, widens=False)
 @reads(None, np.float64, function=TO_FLOAT)
+@reads(None, np.float32, function=known_functions.ROUNDED)
 @reads(None, np.int64, function=TO_INT)
 @reads(None, bool, np.bool_, function=TO_BOOL)
 def _convert(site: CallSite, function: known_functions.Function, widens: bool = True) -> Any:
@@ -333,15 +337,6 @@ def _as_type(site: CallSite, array: Any, dtype: Any) -> Any:
     return site.arrays.as_type(array, base)
 
 
-@reads(None, np.float32)
-def _single(site: CallSite) -> Any:
-    """np.float32 of an integer; for a float it is handed on, and refused if a derivative would have to pass."""
-    x = site.only()
-    if x is None or not is_number(x) or x.kind.base == "float":
-        site.refuse(_ROUNDS, "compute with float64")
-    rounded = Value(SINGLE)
-    site.builder.add(Apply(known_functions.ROUNDED, [x], rounded))
-    return rounded
 
 
 @reads("x", type)
@@ -349,7 +344,7 @@ def _type(site: CallSite, x: Any) -> Any:
     """type(x) of a number; users call it to convert other numbers."""
     if not is_number(x):
         site.refuse("{node} of something that is no number", "give a number")
-    return Object({"float": np.float64, "int": np.int64, "bool": np.bool_}[x.kind.base])
+    return Object(DTYPES[x.kind.elements])
 
 
 # ---- reductions ------------------------------------------------------------------------------------------------------
@@ -360,10 +355,10 @@ def _extreme(site: CallSite, symbol: str) -> Any:
     given = site.arguments
     if site.keywords or len(given) < 2 or not all(map(is_number, given)):
         site.refuse("{node}", "give two numbers or more, or use np.max")
-    kind = "float" if any(x.kind.base == "float" for x in given) else "int"
-    if any(x.kind.small for x in given):
+    kind = functools.reduce(join_kinds, (x.kind for x in given))
+    if any(x.kind.small == "unsigned" for x in given):
         site.builder.require_wide(SELECT, given)
-    found, *rest = [site.builder.convert(x, Kind(kind)) for x in given]
+    found, *rest = [site.builder.convert(x, kind) for x in given]
     for x in rest:
         found = site.apply(SELECT, site.apply(COMPARISONS[symbol], x, found), x, found)
     return found
@@ -371,7 +366,7 @@ def _extreme(site: CallSite, symbol: str) -> Any:
 
 _REDUCE: dict[str, Callable[[Any, Any], Value]] = {
     "sum": lambda arrays, a: arrays.total(a),
-    "mean": lambda arrays, a: arrays.builder.apply(DIVIDE, arrays.total(a), arrays.size(a)),
+    "mean": lambda arrays, a: arrays.mean(a),
     "max": lambda arrays, a: arrays.extreme(a, ">"),
     "min": lambda arrays, a: arrays.extreme(a, "<"),
 }

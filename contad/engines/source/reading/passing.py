@@ -18,8 +18,7 @@ from numba import types
 from contad.compile.dispatchers import is_dispatcher
 from contad.compile.numba_code import result_type
 from contad.engines.source.ir.entries import Complex, Object, Opaque, Point, is_array
-from contad.engines.source.ir.known_functions import WIDENED
-from contad.engines.source.ir.ssa import FLOAT, SINGLE, Apply, Handed, Value, input_name
+from contad.engines.source.ir.ssa import Handed, Value, input_name
 from contad.engines.source.ir.syntax import clone, expression, name, number
 from contad.engines.source.ir.walks import class_of_names, like
 from contad.engines.source.reading.numba_typing import MUTABLE, is_fresh, kind_of, number_type
@@ -107,8 +106,6 @@ class Passed:
                 return number(x.constant)
             if x.kind.small == "unsigned":
                 raise NotPassed
-            if x.kind == SINGLE:
-                return expression("np.float32(x)", x=self.name(x, number_type(FLOAT, True)))
             return ast.Name(self.name(x, number_type(x.kind, True)), ast.Load())
         if isinstance(x, Object):
             return self.object(x.value)
@@ -228,15 +225,12 @@ def add_handed(
 ) -> Any:
     """Add the operation of a handed-on expression; its entry."""
     results: list[Value] = []
-    singles: list[int] = []
     aliases: set[int] = set()
 
     def make(kind: Any, t: Any) -> Any:
         if isinstance(kind, tuple):
             return like(kind, map(make, kind, t.types))
-        if kind == SINGLE:
-            singles.append(len(results))
-        results.append(Value(FLOAT if kind == SINGLE else kind))
+        results.append(Value(kind))
         if kind.ndim and (passed.opaque or not is_fresh(t)):
             aliases.add(len(results) - 1)
         return len(results) - 1
@@ -249,9 +243,6 @@ def add_handed(
     call.is_flat = _is_flat(node, expression)
     reader.builder.add(call)
     entries = list(results)
-    for k in singles:
-        entries[k] = Value(SINGLE)
-        reader.builder.add(Apply(WIDENED["single"], [results[k]], entries[k]))
     for k, x in enumerate(results):
         # arrays of a branch move before it, which a call cannot; in a loop, each iteration has its own adjoint
         if inside and x.is_array and k not in aliases:

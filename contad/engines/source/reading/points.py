@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.source.ir.entries import Grid, Method, Object, Point, constant, is_array, is_number
+from contad.engines.source.ir.entries import DTYPES, Grid, Method, Object, Point, constant, is_array, is_number
 from contad.engines.source.ir.known_functions import OPERATORS
-from contad.engines.source.ir.ssa import NEW_AXIS, Accumulate, Kind, Value
+from contad.engines.source.ir.ssa import NEW_AXIS, Accumulate, Value, kind_of_elements
 from contad.engines.source.reading.builder import Builder
 from contad.engines.source.reading.elementwise import WholeArrays
 from contad.engines.source.reading.progress import Environment
@@ -33,7 +33,7 @@ def copy(arrays: WholeArrays, point: Point) -> Point:
     """A copy of a 0-dimensional array."""
     if point.array.kind.narrow:
         arrays.progress.stop("a copy of an array of fewer than 64 bits", "make it int64 or float64")
-    return hold(arrays, element(arrays, point), point.array.kind.base)
+    return hold(arrays, element(arrays, point), point.array.kind.elements)
 
 
 def element(arrays: WholeArrays, entry: Any) -> Any:
@@ -58,7 +58,7 @@ def read_attribute(point: Point, name: str) -> Any:
     kind = point.array.kind
     found = {"shape": (), "ndim": constant(0), "size": constant(1), "T": point, "flat": Grid("flat", [], point)}
     if name == "dtype" and not kind.narrow:
-        return Object(np.dtype({"float": np.float64, "int": np.int64, "bool": np.bool_}[kind.base]))
+        return Object(np.dtype(DTYPES[kind.elements]))
     return found.get(name, Method(point, name))
 
 
@@ -88,7 +88,7 @@ def _refuse(reader: Reader, node: ast.Subscript) -> None:
 
 def update(reader: Reader, point: Point, operator: str, statement: ast.AugAssign, entry: Any) -> None:
     """point op= entry, in place."""
-    base = Kind(point.array.kind.base)
+    base = kind_of_elements(point.array.kind.elements)
     value = element(reader.arrays, entry)
     new = reader.binary(operator, point, value, statement)
     if not is_number(new) or (new.kind.base == "float" and base.base != "float") or point.array.kind.narrow:

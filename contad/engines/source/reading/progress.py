@@ -42,6 +42,7 @@ class Progress:
         self.written: frozenset[str] = frozenset()  # structured array arguments that the function writes
         self.callables: dict[str, Any] = {}  # handed-on functions, by name
         self.parts: list[tuple[np.ndarray, dict[str, np.ndarray]]] = []  # of global complex arrays
+        self.wide_sums = False  # whether sums of float32 numbers are accumulated in float64
         self.typed: dict[Any, Any] = {}  # the types that Numba has inferred for expressions
         self.blocks: dict[Any, Any] = {}  # functions made from objmode blocks
         self.callees: dict[Any, Any] = {}
@@ -58,6 +59,7 @@ class Progress:
             self.inlining = (*outer.inlining, scope.function)
             self.callees, self.callables, self.typed = outer.callees, outer.callables, outer.typed
             self.calling, self.blocks, self.at_ties = outer.calling, outer.blocks, outer.at_ties
+            self.wide_sums = outer.wide_sums
 
     @property
     def line(self) -> int:

@@ -137,7 +137,7 @@ class Reader:
         for value, array in self.progress.captured.values():
             if array is x:
                 return value
-        narrow = x.dtype.kind != "b" and x.dtype not in (np.int64, np.float64)
+        narrow = x.dtype.kind != "b" and x.dtype not in (np.int64, np.float32, np.float64)
         value = Value(Kind(bases[x.dtype.kind], x.ndim, narrow, small), name)
         value.order = "C" if x.flags.c_contiguous else ""
         self.progress.constants.add(value)

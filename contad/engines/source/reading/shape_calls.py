@@ -97,8 +97,8 @@ def _as_array(site: CallSite, given: Any, dtype: Any) -> Any:
         return given if found is given.array else Point(found)
     if not is_array(given):
         return site.again(np.array, given, **({} if dtype is None else {"dtype": dtype}))
-    base = site.dtype(dtype, given.kind.base)
-    same = base == given.kind.base and not (dtype is not None and given.kind.narrow)
+    base = site.dtype(dtype, given.kind.elements)
+    same = base == given.kind.elements and not (dtype is not None and given.kind.narrow)
     return site.arrays.compute(given) if same else site.arrays.as_type(given, base)
 
 

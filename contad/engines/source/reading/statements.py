@@ -24,7 +24,7 @@ from contad.engines.source.ir.entries import (
     is_array,
     is_number,
 )
-from contad.engines.source.ir.ssa import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
+from contad.engines.source.ir.ssa import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While, kind_of_elements
 from contad.engines.source.ir.syntax import expression, place_at
 from contad.engines.source.ir.walks import find_written_roots
 from contad.engines.source.reading import class_instances, complex_writes, made_containers, points, structured_arrays
@@ -261,7 +261,7 @@ class StatementReader:
         written = {root for o in self.builder.block.operations[before:] for root in find_written_roots(o)}
         if operator in ("Add", "Sub") and not several and not written & set(array.roots):
             if base == "float" or value.kind.base == base == "int":
-                number = self.builder.convert(value, Kind(base))
+                number = self.builder.convert(value, kind_of_elements(array.kind.elements))
                 self.builder.add(Accumulate(array, spec, number, "+" if operator == "Add" else "-"))
                 return
         new = self.reader.binary(operator, old, value, statement)

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from contad.distributions.formula import Formula
 from contad.engines.source.analysis.finite_partials import may_be_infinite, pole_values, unselected_values
@@ -10,7 +10,7 @@ from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.partials import find_negated, partial, recall_calls, write_partial
 from contad.engines.source.ir import ssa
 from contad.engines.source.ir.known_functions import CHECKED_DIVIDE, DIVIDE, MASKED_PRODUCT, SELECT
-from contad.engines.source.ir.syntax import Part, call, expression, name, part
+from contad.engines.source.ir.syntax import Part, call, expression, name, number, part
 from contad.engines.source.ir.tree_queries import is_name, key, same
 from contad.engines.source.ir.walks import leaves, readers_of, walk
 from contad.engines.source.ir.writer import BAR, NameTable, Writer
@@ -81,7 +81,7 @@ class AdjointWriter:
         """Add to an adjoint."""
         if value not in self.active or value in self.sums:  # the total's adjoint is complete before the loop
             return
-        bar, term = self.bar(value), part(given)
+        bar, term = self.bar(value), self.round(value, part(given))
         if value not in self.begun:
             self.begun.add(value)
             if is_name(term, bar):
@@ -94,6 +94,13 @@ class AdjointWriter:
             self.writer.line("bar -= term", bar=bar, term=positive)
         else:
             self.writer.line("bar += term", bar=bar, term=term)
+
+    def round(self, value: ssa.Value, term: ast.expr) -> ast.expr:
+        """What is added to an adjoint, as float32 for a float32 number."""
+        if not value.kind.single or self.writer.function.wide_sums:
+            return term
+        self.names.singles.add(self.bar(value))
+        return term if self.names.is_single(term) else as_single(term)
 
     def is_alone(self, value: ssa.Value) -> bool:
         """Whether an adjoint has a single contribution, from the block that defines the value."""
@@ -141,12 +148,15 @@ class AdjointWriter:
             literal = partial(o.function, k).literal
             if o.function is SELECT:
                 test = self.writer.text(o.inputs[0])
-                self.add(x, expression("select(test, d, 0.0)" if k == 1 else "select(test, 0.0, d)", test=test, d=d))
+                zero = self._literal(o, 0.0)
+                text = "select(test, d, zero)" if k == 1 else "select(test, zero, d)"
+                self.add(x, expression(text, test=test, d=d, zero=zero))
             elif literal is not None:
                 if literal == 1.0:
                     self.add(x, d)
                 elif literal != 0.0:
-                    term = expression("-d", d=d) if literal == -1.0 else expression("c * d", c=literal, d=d)
+                    factor = self._literal(o, literal)
+                    term = expression("-d", d=d) if literal == -1.0 else expression("c * d", c=factor, d=d)
                     self.add(x, term)
             else:
                 self.add(x, self.product(o, k, d, self._partial(o, k, inverses, shared)))
@@ -173,6 +183,8 @@ class AdjointWriter:
         prefix = f"{o.result.name}_"
         while True:
             lines, found = write_partial(rule, k, names, prefix, self.writer.call_rule, inverses)
+            if o.result.kind.single:
+                lines, found = [(name, _round_literals(value)) for name, value in lines], _round_literals(found)
             if self.writer.recalls:
                 lines, found = [(name, recall_calls(value)) for name, value in lines], recall_calls(found)
             if all(name not in self.writer.taken or same(shared.get(name), value) for name, value in lines):
@@ -188,6 +200,10 @@ class AdjointWriter:
         self.writer.taken |= dict(lines).keys()
         return found
 
+    def _literal(self, o: ssa.Apply, x: float) -> ast.expr:
+        """A number that meets the adjoint of an operation."""
+        return as_single(number(x)) if o.result.kind.single else number(x)
+
     def _inverses(self, o: ssa.Apply) -> Mapping[Any, str]:
         """Invert a divisor of both partials once; maps the key of the divisor to the name of its inverse."""
         both = all(x in self.active and not self.left_out(x) for x in o.inputs)
@@ -195,7 +211,8 @@ class AdjointWriter:
             return {}
         divisor = self.writer.text(o.inputs[1])
         inverse = self.writer.fresh(f"{o.result.name}_inverse")
-        self.writer.line("inverse = 1.0 / divisor", inverse=inverse, divisor=divisor)
+        one = self._literal(o, 1.0)
+        self.writer.line("inverse = one / divisor", inverse=inverse, one=one, divisor=divisor)
         return {key(divisor): inverse}
 
     def product(self, o: ssa.Apply, k: int, d: str, slope: ast.expr) -> ast.expr:
@@ -313,3 +330,19 @@ class AdjointWriter:
         else:
             return
         self.writer.line("bar = made", bar=self.bar(o.result), made=made)
+
+
+class _Rounding(ast.NodeTransformer):
+    """Makes the literals of an expression float32, because Numba computes with float64 where one is."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return as_single(node) if isinstance(node.value, float) else node
+
+
+def _round_literals(tree: ast.expr) -> ast.expr:
+    return cast(ast.expr, _Rounding().visit(tree))
+
+
+def as_single(x: ast.expr) -> ast.expr:
+    """A number rounded to float32."""
+    return call("np.float32", [x])

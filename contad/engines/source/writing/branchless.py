@@ -50,7 +50,7 @@ def select(condition: bool, x: Any, y: Any) -> Any:
 @type_callable(masked_slope)
 @type_callable(larger)
 def _type_of_masked(context):  # type: ignore[no-untyped-def]
-    return lambda d, p: lanes_among((d, p)) or types.float64
+    return lambda d, p: lanes_among((d, p)) or (types.float32 if d == p == types.float32 else types.float64)
 
 
 def _convert(context: Any, builder: Any, sig: Any, args: Any) -> Any:

@@ -296,7 +296,9 @@ class ForwardSweep:
             self.writer.line("names = values", names=names, values=values)
         else:
             for a, b in pairs:
-                self.writer.line("name = value", name=a.name, value=self.writer.text(b))
+                text = self.writer.text(b)
+                is_rounded = a.kind.single and b.constant is not None
+                self.writer.line("name = value", name=a.name, value=call("np.float32", [text]) if is_rounded else text)
 
 
 def _runs(operations: list[ssa.Operation]) -> Iterator[list[ssa.Operation]]:

@@ -7,13 +7,13 @@ import math
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.ir import ssa
 from contad.engines.source.ir.rule_sites import RuleForward
-from contad.engines.source.ir.syntax import call, expression, name, tuple_of
+from contad.engines.source.ir.syntax import call, expression, name, number, tuple_of
 from contad.engines.source.ir.walks import walk
 from contad.engines.source.ir.writer import BAR, ZEROS, Writer
 
 MOST_LENT = 64  # arrays that are on the stack if they have few numbers
 MOST_SMALL = 32  # elements of an array of a known shape that is on the stack
-_DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
+_DTYPES = {"float": "np.float64", "single": "np.float32", "int": "np.int64", "bool": "np.bool_"}
 
 
 def copy_of(x: ssa.Value, lanes: LaneValues | None) -> ast.expr:
@@ -47,6 +47,8 @@ class ExpressionWriter:
         """A new array of numbers, or the adjoint of a new array."""
         if self.is_lanes(o.result, suffix):
             return self.zeros(o.result, shape, suffix)
+        if o.result.kind.elements == "single":
+            return call(f"np.{fill}", [shape, _DTYPES["single"]])
         key = o, suffix
         if self.lent is not None and o.block is self.writer.function.block and fill in ("empty", "zeros"):
             if key in self.lent or len(self.lent) < MOST_LENT:
@@ -62,6 +64,8 @@ class ExpressionWriter:
         before = "small_" if small else ""
         if self.lanes is not None and self.is_lanes(value, suffix):
             return call(f"{before}lanes_zeros", [shape, self.lanes.count])
+        if value.kind.elements == "single":
+            return call("np.zeros", [shape, _DTYPES["single"]])
         return call("small_zeros" if small else "np.zeros", [shape])
 
     def zeros_like(self, value: ssa.Value) -> ast.expr:
@@ -94,9 +98,13 @@ class ExpressionWriter:
         found = self.writer.subscript(self.writer.text(o.array), o.indices)
         if o.array.kind.narrow or o.result.kind.base == "bool":  # in Python, small integers wrap
             found = call(o.result.kind.base, [found])
+        if o.result.kind.single and o.array.kind.elements != "single":
+            found = call(_DTYPES["single"], [found])
         if o.guard is None:
             return found
-        zero = ZEROS[o.result.kind.base]
+        zero = number(ZEROS[o.result.kind.base])
+        if o.result.kind.single:
+            zero = call(_DTYPES["single"], [zero])
         return expression("found if guard else zero", found=found, guard=self.writer.text(o.guard), zero=zero)
 
     def _create(self, o: ssa.Create) -> ast.expr:
@@ -106,7 +114,8 @@ class ExpressionWriter:
             return self.zeros(o.result, shape, "", small=True)
         if base == "float" and (not self.hands_on or self.is_lanes(o.result)):
             return self.make_array(o, o.fill, shape)
-        return call(f"np.{o.fill}", [shape] if base == "float" else [shape, _DTYPES[base]])
+        elements = o.result.kind.elements
+        return call(f"np.{o.fill}", [shape] if elements == "float" else [shape, _DTYPES[elements]])
 
     def make_product(self, o: ssa.Product) -> ast.expr | None:
         """The new array for a product; None for a number, and for the product of a matrix with its own transpose."""
@@ -131,6 +140,8 @@ class ExpressionWriter:
     def is_small(self, o: ssa.Create) -> bool:
         """Whether an array and its adjoint may be on the stack: it is small and has a known shape."""
         sizes = [x.constant for x in o.inputs]
+        if o.result.kind.elements == "single":
+            return False
         return None not in sizes and min(sizes) >= 1 and math.prod(sizes) <= MOST_SMALL
 
     def write_view(self, o: ssa.View, array: ast.expr) -> ast.expr:

@@ -20,7 +20,7 @@ from contad.engines.source.ir.ssa import (
     SourceFunction,
     Value,
 )
-from contad.engines.source.ir.syntax import either, expression, name, number
+from contad.engines.source.ir.syntax import either, expression, name, number, part
 from contad.engines.source.ir.walks import around, find_written_roots, walk
 from contad.engines.source.ir.writer import Writer
 from contad.engines.source.planning.fuse import reads_late, way_back
@@ -268,7 +268,9 @@ class ReverseSweep:
             self.reverse(block.operations)
         for c in active:
             inner = self.adjoints.bar(c.inner) if c.inner in self.adjoints.begun else 0.0
-            self.writer.line("bar = inner", bar=self.adjoints.bar(c.result), inner=inner)
+            self.writer.line(
+                "bar = inner", bar=self.adjoints.bar(c.result), inner=self.adjoints.round(c.result, part(inner))
+            )
         if o in self.plan.replayed:
             self.forward_sweep.assign_together([(c.inner, c.following) for c in self.plan.carried_again(o)])
 

@@ -72,7 +72,7 @@ class RuleWriter:
         name = self._name(site, "tangent", (site.rule, site.parts.tangent), lambda: site.parts.tangent)
         options = [self._argument(site, k, o.inputs) for k in site.parts.options]
         dots = [
-            self.writer.text(moved[site.moved.index(k)]) if k in site.moved else self._alike(site, k, o.inputs, 0.0)
+            self.writer.text(moved[site.moved.index(k)]) if k in site.moved else self._zeros_like(site, k, o.inputs)
             for k in range(len(site.given))
             if k not in site.parts.options
         ]
@@ -112,11 +112,11 @@ class RuleWriter:
         at = site.given[k]
         return number(site.known[k]) if at is None else self.writer.text(read[at])
 
-    def _alike(self, site: RuleSite, k: int, read: list[Value], x: float) -> Part:
-        """Zeros or ones in the shape of an argument."""
+    def _zeros_like(self, site: RuleSite, k: int, read: list[Value]) -> Part:
+        """Zeros in the shape of an argument."""
         if not isinstance(site.plain[k], types.Array):
-            return x
-        return expression("f(a.shape)", f="np.ones" if x else "np.zeros", a=self._argument(site, k, read))
+            return 0.0
+        return expression("np.zeros(a.shape)", a=self._argument(site, k, read))
 
     def value(self, o: RuleValue) -> bool:
         """Write the value of a call, and keep what the reverse reads; True if anything is kept."""
@@ -210,7 +210,7 @@ class RuleWriter:
             parts = self.writer.fresh(f"{site.name}_parts")
             if site.parts.backward is None:
                 name = self._transpose(site, tuple(wanted), kinds)
-                given = [*given, bars[0], *(self._alike(site, k, o.read, 1.0) for k in wanted)]
+                given = [*given, bars[0], *(self._ones_like(o.read[site.given[k]], lane) for k in wanted)]  # type: ignore[index]
                 self.writer.line("parts, work = f(given, work, top)", parts=parts, f=name, given=given)
                 for n, k in enumerate(wanted):
                     self._add(site, o.read[site.given[k]], _item(parts, 1, n), lane)  # type: ignore[index]
@@ -223,6 +223,12 @@ class RuleWriter:
                 require_cotangent(site.rule, k, found[n], x.kind.ndim)
                 if not isinstance(found[n], types.NoneType):
                     self._add(site, x, _item(parts, n), lane)
+
+    def _ones_like(self, x: Value, lane: int | None) -> Part:
+        """Ones in the shape of an argument, by its adjoint: the reverse sweep may not have the argument."""
+        if not x.is_array:
+            return 1.0
+        return expression("np.ones(x.shape)", x=self._take_lane(self.adjoints.bar(x), x, lane or 0, is_bar=True))
 
     def _transpose(self, site: RuleSite, wanted: tuple[int, ...], given: tuple[Any, ...]) -> str:
         """The name of the gradient that serves as the backward part of a rule with only a forward mode."""

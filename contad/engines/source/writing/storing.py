@@ -138,7 +138,9 @@ class Storing:
         if slots and not self.plan.stores_at_once(o):
             for value in slots:  # values of a branch that was not taken are stored as well
                 if value.block is not None and value.block not in o.blocks:
-                    self.writer.line("x = zero", x=value.name, zero=ZEROS[value.kind.base])
+                    zero = number(ZEROS[value.kind.base])
+                    zero = expression("np.float32(zero)", zero=zero) if value.kind.single else zero
+                    self.writer.line("x = zero", x=value.name, zero=zero)
 
     def save(self, value: Value) -> None:
         """Store a value where it is defined, if that is in a branch of a loop that stores in one allocation."""
@@ -175,7 +177,8 @@ class Storing:
         if (n := self.width(value)) > 1:
             return expression("lanes_at(work, place, n)", place=place, n=n)
         if value.kind == FLOAT:
-            return expression("work[place]", place=place)
+            stored = expression("work[place]", place=place)
+            return expression("np.float32(x)", x=stored) if value.kind.single else stored
         return expression("work[place] != 0.0", place=place)
 
     def place(self, loop: For, value: Value) -> ast.expr:

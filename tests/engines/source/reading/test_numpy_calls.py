@@ -5,7 +5,6 @@ import pytest
 from numba import njit
 
 import contad
-from contad.errors import UnsupportedError
 from tests.engines.source.programs.harness import ARGUMENTS, along, function_of, run
 from tests.engines.source.programs.numpy_calls import NUMPY_CALLS
 
@@ -21,10 +20,12 @@ from tests.engines.source.programs.numpy_calls import NUMPY_CALLS
         "return np.sum(np.linspace(0.0, a, 5).astype(np.float32).astype(np.float64)) * x[0]",
     ],
 )
-@pytest.mark.parametrize("mode", ["value_and_grad", "jvp"])
-def test_rounding_to_float32_is_refused_where_it_is_differentiated(body, mode):
-    with pytest.raises(UnsupportedError, match=r"float32.*; (compute with float64|use float64)"):
-        run(NUMPY_CALLS, function_of(NUMPY_CALLS, body), mode)
+def test_derivatives_pass_float32(body):
+    f = function_of(NUMPY_CALLS, body)
+    value, gradient = run(NUMPY_CALLS, f)(*ARGUMENTS)
+    assert value == pytest.approx(f.py_func(*ARGUMENTS), rel=1e-6)
+    right = along(f.py_func, ARGUMENTS, (0, 1), 1e-2)[:, 0]
+    np.testing.assert_allclose([*gradient[0], gradient[1]], right, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.long

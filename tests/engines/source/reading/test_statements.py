@@ -27,5 +27,6 @@ def test_arrays_of_other_types_are_read_by_numba(dtype):
     value, (by_x, by_a) = build(request(f, *args, argnums=(0, 1)))(*args)
     assert value == pytest.approx(f(*args), rel=1e-14)
     np.testing.assert_allclose([*by_x, by_a], along(f, args, (0, 1), 1e-6)[:, 0], rtol=1e-7, atol=1e-8)
-    with pytest.raises(UnsupportedError):
-        run(table, function_of(table, "idx[0] = 2\nreturn x[0] * a"))
+    if dtype != np.float32:  # of which a function may write one
+        with pytest.raises(UnsupportedError):
+            run(table, function_of(table, "idx[0] = 2\nreturn x[0] * a"))
