@@ -4,6 +4,7 @@ On a machine without a GPU it says so and runs the CPU's forms. Every gradient i
 own of NumPy's arrays, before it is timed.
 """
 
+import functools
 from collections.abc import Callable
 from importlib.util import find_spec
 from time import perf_counter
@@ -115,7 +116,7 @@ def compare_torch(choice: Choice) -> dict[str, dict[str, float]]:
             torch.testing.assert_close(gradient(x), by_torch(), rtol=1e-3, atol=1e-5)
             seconds = 0.01 if choice.quick else SECONDS
             theirs = time_call(by_torch, wait, seconds)
-            ours = time_call(lambda x=x, gradient=gradient: gradient(x), wait, seconds)
+            ours = time_call(functools.partial(gradient, x), wait, seconds)
             table[f"{f.__name__}, {n} elements, {where}"] = {"PyTorch": theirs, "contad": ours}
     return table
 
@@ -138,10 +139,14 @@ def compare_jax(choice: Choice) -> dict[str, dict[str, float]]:
             np.testing.assert_allclose(ours(x), theirs(x), rtol=1e-3, atol=1e-5)
             seconds = 0.01 if choice.quick else SECONDS
             table[f"{f.__name__}, {n} elements, {where}"] = {
-                "JAX": time_call(lambda x=x, f=theirs: f(x).block_until_ready(), lambda: None, seconds),
-                "contad": time_call(lambda x=x, f=ours: f(x).block_until_ready(), lambda: None, seconds),
+                "JAX": time_call(functools.partial(_finish, theirs, x), lambda: None, seconds),
+                "contad": time_call(functools.partial(_finish, ours, x), lambda: None, seconds),
             }
     return table
+
+
+def _finish(f: Callable[[Any], Any], x: Any) -> Any:
+    return f(x).block_until_ready()
 
 
 def _of_jax(name: str) -> Callable[[Any], Any]:
@@ -159,7 +164,7 @@ def compare_cupy(choice: Choice) -> dict[str, dict[str, float]]:
     if find_spec("cupy") is None:
         print("CuPy is not installed: no figures.")
         return {}
-    import cupy
+    import cupy  # type: ignore[import-not-found]
 
     if not cupy.cuda.is_available():
         print("There is no GPU for CuPy here: no figures.")
@@ -180,8 +185,8 @@ def compare_on(
             np.testing.assert_allclose(back(gradient(x)), gradient(host), rtol=1e-3, atol=1e-5)
             seconds = 0.01 if choice.quick else SECONDS
             table[f"{f.__name__}, {n} elements"] = {
-                "value": time_call(lambda x=x, f=f: f(x), wait, seconds),
-                "contad's gradient": time_call(lambda x=x, gradient=gradient: gradient(x), wait, seconds),
+                "value": time_call(functools.partial(f, x), wait, seconds),
+                "contad's gradient": time_call(functools.partial(gradient, x), wait, seconds),
             }
     return table
 

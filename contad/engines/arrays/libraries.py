@@ -171,7 +171,7 @@ class Library:
         if self.name in ("dask", "jax", "sparse"):
             return False
         if isinstance(v, Carrier):
-            return is_view(v, a) if isinstance(a, Carrier) else False
+            return isinstance(a, Carrier) and is_view(v, a)  # type: ignore[arg-type]
         if self.name == "torch":
             return bool(v.untyped_storage().data_ptr() == a.untyped_storage().data_ptr())
         v, a = getattr(v, "_array", v), getattr(a, "_array", a)  # of array_api_strict

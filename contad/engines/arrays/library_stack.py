@@ -338,7 +338,7 @@ class LibraryStack(ChainStack):
 
         raw = move({key: number(x) for key, x in sources.items()})
         if isinstance(raw, (list, tuple)):
-            return type(raw)(self.move(_part_of(move, k), sources) for k in range(len(raw)))  # type: ignore[return-value]
+            return type(raw)(self.move(_part_of(move, k), sources) for k in range(len(raw)))
         library = self._library_for([x for x in parts if isinstance(x, LibraryVar)])
         gather_from, put = library.rebind(gather), library.rebind(put_back)
         raw = np.asarray(raw)
@@ -349,6 +349,8 @@ class LibraryStack(ChainStack):
             z = move({key: map_lists(self.value_in, x) for key, x in sources.items()})
         else:
             arrays = [as_operand(library, self.value_in(x)) for x in parts]
+            if library.is_sparse:
+                arrays = [x if isinstance(x, Carrier) else library.adopt(x) for x in arrays]
             z = gather_from(library.np.concatenate([library.np.reshape(x, (-1,)) for x in arrays]), move, moved)
             if np.any(raw[new]):  # constants between the elements
                 z = library.np.where(library.np.asarray(new), library.np.asarray(np.where(new, raw, 0.0)), z)

@@ -45,7 +45,7 @@ def put_in_zeros(z_bar: Any, shape: tuple[int, ...], key: Key) -> ArrayValue:
     if find_last_writes(shape, key) is None:
         z[key] = z_bar
     else:
-        np.add.at(z, key, z_bar)
+        np.add.at(z, key, z_bar)  # type: ignore[arg-type]
     return z
 
 

@@ -42,8 +42,7 @@ def _ones(shape: Option, dtype: Option = None) -> ArrayValue:
     return xp.ones(shape, **_new(dtype))
 
 
-def _empty(shape: Option, dtype: Option = None) -> ArrayValue:
-    return xp.zeros(shape, **_new(dtype))
+_empty = _zeros
 
 
 def _full(shape: Option, value: Value, dtype: Option = None) -> ArrayValue:
@@ -59,8 +58,7 @@ def _eye(n: int, m: Option = None, k: int = 0, dtype: Option = None) -> ArrayVal
     return xp.eye(n, m, k=k, **_new(dtype))
 
 
-def _identity(n: int, dtype: Option = None) -> ArrayValue:
-    return _eye(n, dtype=dtype)
+_identity = _eye
 
 
 def _arange(start: int, stop: Option = None, step: int = 1, dtype: Option = None) -> ArrayValue:
