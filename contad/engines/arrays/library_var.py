@@ -339,11 +339,15 @@ class LibraryVar(Array):
                 flat = np.reshape(parent, (-1,)) if parent.ndim != 1 else parent
                 places = self._library.rebind(index_by)(args[1] - 1)
                 flat = self._owner.assign(flat, places, np.reshape(new, (-1,)))
-                parent._become(flat.reshape(parent.shape))
+                parent._become_whole(flat.reshape(parent.shape))
             else:
                 back = self._library.rebind(movement.transpose)
-                parent._become(back(new, parent.shape, *args, **options))
+                parent._become_whole(back(new, parent.shape, *args, **options))
             self._seen = -1  # the next use makes it from the parent, in the layout of a view
+
+    def _become_whole(self, new: "LibraryVar") -> None:
+        """The same in the layout of this array, on which it depends what its views are."""
+        self._become(self._owner.assign(self, ..., new) if self._library.is_numpy else new)
 
     # ---- protocols ---------------------------------------------------------------------------------------------------
     def __array__(self, dtype: Option = None, copy: bool | None = None) -> Any:

@@ -142,9 +142,8 @@ def _matrix_transpose(a: ArrayValue) -> ArrayValue:
 
 
 def _swapaxes(a: ArrayValue, one: int, other: int) -> ArrayValue:
-    axes = [*range(len(a.shape))]
-    axes[one], axes[other] = axes[other], axes[one]
-    return xp.permute_dims(a, tuple(axes))
+    n = len(a.shape)
+    return xp.moveaxis(a, (one, other), (other, one)) if one % n != other % n else a
 
 
 def _moveaxis(a: ArrayValue, source: Option, destination: Option) -> ArrayValue:
