@@ -13,8 +13,8 @@ from contad.stan.hypergeometric_series import sum_series
 from contad.transforms.custom import custom_jvp
 
 _compile = njit(**OPTIONS)
-_has_sum = _compile(with_compiled_callees(has_sum, _compile))
-_sum = _compile(with_compiled_callees(sum_series, _compile))
+_has_sum = _compile(with_compiled_callees(has_sum, _compile))  # type: ignore[arg-type]
+_sum = _compile(with_compiled_callees(sum_series, _compile))  # type: ignore[arg-type]
 
 
 def _series(orders, p, numbers):  # type: ignore[no-untyped-def]

@@ -139,10 +139,6 @@ def limit(words):
     return found
 
 
-def summed(x):
-    return np.sum(np.apply_over_axes(np.sum, x * x, 0))
-
-
 FLOATS = np.zeros(3)
 
 
@@ -172,10 +168,7 @@ def element(make):
     ("`a += x`", of_floats, added),
     ("`out=a`", lambda x: np.sum(np.exp(x, out=FLOATS)), lambda x: np.sum(np.exp(x, out=contad.zeros(3)))),
     ("The method `a.dot` by itself", lambda x: next(map(np.eye(3)[0].dot, [x])), lambda x: np.eye(3)[0].dot(x)),
-    ("`where=`", lambda x: np.sum(x, where=x > 1.0), lambda x: np.sum(np.where(x > 1.0, x, 0.0))),
-    ("`initial=`", lambda x: np.max(x, initial=1.5), lambda x: np.max(np.where(x > 1.5, x, 1.5))),
     ("`dtype=`", lambda x: np.sum(x, dtype=np.float32), np.sum),
-    ("`np.apply_over_axes`", summed, lambda x: summed(contad.to_matvar(x))),
     ("`scipy.special.logsumexp`", scipy.special.logsumexp, contad.logsumexp),
 ])  # fmt: skip
 def test_a_limit_holds_and_its_remedy_works(words, refused, remedy):
