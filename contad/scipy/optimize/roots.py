@@ -197,4 +197,12 @@ def _make_solver(name: str) -> Any:
     return solve
 
 
-bisect, ridder, brenth, toms748 = map(_make_solver, ("bisect", "ridder", "brenth", "toms748"))
+# the strings below are for the documentation, which reads the source
+bisect = _make_solver("bisect")
+"""`scipy.optimize.bisect`, the root of `root_scalar(f, args, "bisect", bracket=(a, b))`."""
+ridder = _make_solver("ridder")
+"""`scipy.optimize.ridder`, the root of `root_scalar(f, args, "ridder", bracket=(a, b))`."""
+brenth = _make_solver("brenth")
+"""`scipy.optimize.brenth`, the root of `root_scalar(f, args, "brenth", bracket=(a, b))`."""
+toms748 = _make_solver("toms748")
+"""`scipy.optimize.toms748`, the root of `root_scalar(f, args, "toms748", bracket=(a, b))`."""
