@@ -109,7 +109,7 @@ def by_numpy(x):
 
 def by_a_missing_rule(x):
     try:
-        return np.sum(np.apply_over_axes(np.sum, np.ones(3) * x, 0))
+        return np.sum(np.packbits(np.ones(3) * x))
     except Exception:
         return x
 
@@ -305,7 +305,7 @@ KINDS = (ArithmeticError, TypeError)
 CAUGHT = {  # what is tried, which errors are caught, and what is returned then
     "of_a_list": ("np.sum(np.exp([x, 1.0]))", " Exception", "7.0 * x"),
     "of_a_list_by_its_type": ("np.sum(np.hypot([1.0, x], [x, 1.0]))", " (ValueError, AttributeError)", "7.0 * x"),
-    "of_a_matrix": ("np.linalg.inv(np.array([[x, 0.0], [0.0, 1.0]], dtype=object))[0, 0]", " TypeError as error",
+    "of_a_matrix": ("np.logaddexp(np.array([[x, 0.0], [0.0, 1.0]], dtype=object), 1.0)[0, 0]", " TypeError as error",
                     "7.0 * x if error else x"),
     "of_a_test": ("x * np.sum(np.isnan([x, 1.0]))", " (LookupError, BaseException)", "7.0 * x"),
     "of_a_rule_that_is_missing": ("np.sum(np.nextafter([x, x], 2.0))", "", "7.0 * x"),

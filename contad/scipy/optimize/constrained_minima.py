@@ -25,21 +25,21 @@ _WEAK = 1e-6  # of the largest multiplier: smaller ones count as zero
 _WRONG = 1e-3  # of the gradient: a larger rest means that the solution satisfies no such conditions
 
 
-class Condition(NamedTuple):
+class Restriction(NamedTuple):
     """Numbers that are 0, or not negative, at the solution, as a function of the vector of unknowns."""
 
     of: Callable[[ArrayValue], ArrayValue]
     is_equality: bool
 
 
-def conditions_of(constraints: Any, bounds: Any, x0: Nested) -> list[Condition]:
+def conditions_of(constraints: Any, bounds: Any, x0: Nested) -> list[Restriction]:
     """The constraints and the bounds (low, high) of `minimize`, each as numbers c(x) = 0 or c(x) >= 0."""
     found = []
     given = constraints if isinstance(constraints, (list, tuple)) else [constraints]
     for one in given:
         if isinstance(one, dict):
             of = _as_vector(flat(one["fun"], x0), tuple(one.get("args", ())))
-            found.append(Condition(of, one["type"] == "eq"))
+            found.append(Restriction(of, one["type"] == "eq"))
             continue
         if holds_number([one.lb, one.ub]):
             raise UnsupportedError(
@@ -60,7 +60,7 @@ def _linear(a: Any) -> Function:
     return lambda x: np.matmul(np.asarray(a), x)
 
 
-def _between(of: Function, low: Any, high: Any) -> list[Condition]:
+def _between(of: Function, low: Any, high: Any) -> list[Restriction]:
     """low <= of(x) <= high as equalities and inequalities."""
     found = []
     low, high = np.broadcast_arrays(np.asarray(low, float), np.asarray(high, float))
@@ -72,16 +72,16 @@ def _between(of: Function, low: Any, high: Any) -> list[Condition]:
         return (values + np.zeros(len(low)) if np.shape(values) != low.shape else values)[np.flatnonzero(chosen)]
 
     if same.any():
-        found.append(Condition(lambda x: part(x, same) - low[same], True))
+        found.append(Restriction(lambda x: part(x, same) - low[same], True))
     if below.any():
-        found.append(Condition(lambda x: part(x, below) - low[below], False))
+        found.append(Restriction(lambda x: part(x, below) - low[below], False))
     if above.any():
-        found.append(Condition(lambda x: high[above] - part(x, above), False))
+        found.append(Restriction(lambda x: high[above] - part(x, above), False))
     return found
 
 
 def differentiate_minimum(
-    what: str, model: FlatFunction, z: np.ndarray, args: tuple[Nested, ...], conditions: Sequence[Condition],
+    what: str, model: FlatFunction, z: np.ndarray, args: tuple[Nested, ...], conditions: Sequence[Restriction],
     success: bool, message: str,
 ) -> ArrayValue:  # fmt: skip
     """The constrained minimum z of model(x, *args) with its derivatives.
@@ -108,7 +108,7 @@ def differentiate_minimum(
     return differentiate_root(what, equations, np.concatenate([z, multipliers]), args, success, message)[: len(z)]
 
 
-def _evaluate(conditions: Sequence[Condition], z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _evaluate(conditions: Sequence[Restriction], z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Plain values of all conditions, their gradients, and which are equalities."""
     values, slopes, equal = [np.zeros(0)], [np.zeros((0, len(z)))], [np.zeros(0, bool)]
     for one in conditions:

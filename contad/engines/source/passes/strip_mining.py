@@ -225,11 +225,15 @@ class _Miner:
             if known in used and way != "short":
                 call.func = part(used[known][0])
                 alone.add(known)
-        makers = {True: "row = new_single_row()", False: "row = new_row()"}
-        self.function.body = [*(statement(makers[row in self.singles], row=row) for row in self.rows), *self.body]
+        self.function.body = [*map(self._make_row, self.rows), *self.body]
         one = [statement("f = elementary(x)", f=f, x=number(x)) for x, (f, _) in used.items() if x in alone]
         rows = [statement("f = elementary_rows(x)", f=f, x=number(x)) for x, (_, f) in used.items()]
         return one + rows
+
+    def _make_row(self, row: str) -> ast.stmt:
+        if row in self.singles:
+            return statement("row = new_single_row()", row=row)
+        return statement("row = new_row()", row=row)
 
     def write_all(self, body: Iterable[ast.stmt]) -> list[ast.stmt]:
         """Statements with loops in strips if possible."""

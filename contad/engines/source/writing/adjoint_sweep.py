@@ -149,8 +149,8 @@ class AdjointWriter:
             if o.function is SELECT:
                 test = self.writer.text(o.inputs[0])
                 zero = self._literal(o, 0.0)
-                text = "select(test, d, zero)" if k == 1 else "select(test, zero, d)"
-                self.add(x, expression(text, test=test, d=d, zero=zero))
+                first, second = (d, zero) if k == 1 else (zero, d)
+                self.add(x, expression("select(test, a, b)", test=test, a=first, b=second))
             elif literal is not None:
                 if literal == 1.0:
                     self.add(x, d)
