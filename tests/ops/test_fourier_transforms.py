@@ -179,7 +179,7 @@ def test_what_numpy_refuses_is_refused(call):
 
 def test_out_is_refused():
     room = np.empty(4, complex)
-    with pytest.raises(contad.LostDerivativeError, match=r"np.fft.fft: an array of floats cannot hold"):
+    with pytest.raises(contad.UnsupportedError, match="np.fft.fft: out= is not supported on variables"):
         contad.grad(lambda a: np.sum(np.abs(np.fft.fft(a, out=room))))(array((4,), "real"))
 
 

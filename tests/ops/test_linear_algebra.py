@@ -660,7 +660,7 @@ def test_factors_die_with_their_recording(counted):
     (lambda x: np.linalg.multi_dot([x]), A, ValueError, "expected two or more"),
     (lambda x: np.linalg.lstsq(x, np.ones(3)), TALL, np.linalg.LinAlgError, "as many rows"),
     (lambda x: np.linalg.tensorinv(x, 0), A, ValueError, "ind must be positive"),
-    (lambda x: np.cov(x, aweights=x[0]), a(2, 3), UnsupportedError, "weights must be constants"),
+    (lambda x: np.cov(x, fweights=x[0]), a(2, 3), UnsupportedError, "fweights must be constants"),
     (lambda x: np.cov(x, aweights=[]), a(2, 0), ZeroDivisionError, "Weights sum to zero"),
     (lambda x: np.cov(x, fweights=[1, 2]), a(2, 1), RuntimeError, "incompatible numbers of samples and fweights"),
     (lambda x: np.cov(x, fweights=[1, -2]), a(2, 2), ValueError, "fweights cannot be negative"),

@@ -311,6 +311,8 @@ def test_reductions_of_an_element_mind_their_options(name, options, way):
         assert any(option in str(got) for option in options)
     elif isinstance(expected, Exception):
         assert isinstance(got, type(expected)), got
+    elif name == "nanmax" and options.get("where") is False:  # nan by NumPy for a number, initial= for an array
+        assert got[0] == 2.0 * POINT[1] and list(got[1]) == [0.0, 2.0, 0.0]
     elif np.isnan(expected):
         assert np.isnan(got[0])
     else:
