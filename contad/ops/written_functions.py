@@ -136,7 +136,8 @@ def _sign_of(x):
 def frexp(x):
     """A mantissa in [1/2, 1) and an exponent, x = m 2^e; the exponent is a constant.
 
-    >>> frexp(6.0)
+    >>> mantissa, exponent = frexp(6.0)
+    >>> float(mantissa), int(exponent)
     (0.75, 3)
     """
     exponent = observe(lambda x: np.frexp(x)[1], x)
@@ -163,31 +164,31 @@ implements(np.i0)(i0)
 
 
 # ---- real functions that are complex outside of their domain ---------------------------------------------------------
-def in_domain(function, of_real, is_inside):
-    """Declare a function of np.emath, `of_real` where all elements are inside; it also takes complex numbers."""
+def in_domain(function, of_real, is_outside):
+    """Declare a function of np.emath, `of_real` where no element is outside; it also takes complex numbers."""
 
     def implementation(x):
         x = as_array(x)
-        return of_real(x if is_complex(x) or np.all(observe(is_inside, x)) else x + 0j)
+        return of_real(x if is_complex(x) or not np.any(is_outside(x)) else x + 0j)
 
     implements(function)(implementation)
 
 
-def _is_not_negative(x):
-    return ~(x < 0.0)
+def _is_negative(x):
+    return x < 0.0
 
 
-def _is_cosine(x):
-    return ~(np.abs(x) > 1.0)
+def _is_no_cosine(x):
+    return (x < -1.0) | (x > 1.0)
 
 
-in_domain(np.emath.sqrt, np.sqrt, _is_not_negative)
-in_domain(np.emath.log, np.log, _is_not_negative)
-in_domain(np.emath.log2, lambda x: np.log(x) / math.log(2.0) if is_complex(x) else np.log2(x), _is_not_negative)
-in_domain(np.emath.log10, lambda x: np.log(x) / math.log(10.0) if is_complex(x) else np.log10(x), _is_not_negative)
-in_domain(np.emath.arccos, np.arccos, _is_cosine)
-in_domain(np.emath.arcsin, np.arcsin, _is_cosine)
-in_domain(np.emath.arctanh, np.arctanh, _is_cosine)
+in_domain(np.emath.sqrt, np.sqrt, _is_negative)
+in_domain(np.emath.log, np.log, _is_negative)
+in_domain(np.emath.log2, lambda x: np.log(x) / math.log(2.0) if is_complex(x) else np.log2(x), _is_negative)
+in_domain(np.emath.log10, lambda x: np.log(x) / math.log(10.0) if is_complex(x) else np.log10(x), _is_negative)
+in_domain(np.emath.arccos, np.arccos, _is_no_cosine)
+in_domain(np.emath.arcsin, np.arcsin, _is_no_cosine)
+in_domain(np.emath.arctanh, np.arctanh, _is_no_cosine)
 
 
 @implements(np.emath.logn)
@@ -200,7 +201,7 @@ def logn(n, x):
 def power_in_domain(x, p):
     """x to the power p; complex if one of the x is negative."""
     x = as_array(x)
-    return np.power(x if is_complex(x) or np.all(observe(_is_not_negative, x)) else x + 0j, p)
+    return np.power(x if is_complex(x) or not np.any(_is_negative(x)) else x + 0j, p)
 
 
 # ---- powers, steps and losses ----------------------------------------------------------------------------------------

@@ -69,8 +69,8 @@ def test_numpy_function(name, k):
 
 
 def test_options_that_f_itself_gives_a_ufunc_are_no_refusal_of_numpy():
-    difference = lambda a: np.subtract(a[0], a[1], where=True)
-    message = "engine closures: expected no exception, .* np.subtract: the option where"
+    difference = lambda a: np.subtract(a[0], a[1], subok=False)
+    message = "engine closures: expected no exception, .* np.subtract: the option subok"
     with pytest.raises(AssertionError, match=message):
         expect_ad(difference, V)
 

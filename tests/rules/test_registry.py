@@ -277,10 +277,9 @@ def test_new_rule_in_show_stack(rule_of_file, name):
 
 
 def test_ufunc_without_rule_says_how_to_write_one():
-    with pytest.raises(
-        contad.UnsupportedError, match=r"np\.nextafter: contad has no derivative rule .* @contad\.scalar_rule"
-    ):
-        contad.grad(np.nextafter)(0.7, -0.4)
+    own = np.frompyfunc(lambda x: x * x * x, 1, 1)
+    with pytest.raises(contad.UnsupportedError, match=r"contad has no derivative rule .* @contad\.scalar_rule"):
+        contad.grad(own)(0.7)
 
 
 def test_ufunc_of_the_users_own():

@@ -419,8 +419,7 @@ def test_exceptions_of_arrays():
 
 
 def test_ways_that_numpy_refuses_are_named():
-    interpolated = lambda x: np.interp(x, [-1.0, 0.5, 3.0], [0.4, 1.9, -1.1])
-    skipped = expect_ad(interpolated, V).skipped
+    skipped = expect_ad(lambda x: np.bincount([0, 1, 1], weights=x), V).skipped
     names = "closures, records, matrix on object arrays, forward on object arrays"
     assert skipped[names].startswith("NumPy on object arrays: TypeError: Cannot cast array data from dtype('O')")
 

@@ -77,7 +77,8 @@ def test_a_function_has_numpys_dtype_and_the_numbers_of_double_precision(name, k
 
     with np.errstate(all="ignore"):
         plain = loss(*(x.copy() for x in args))
-    assert report(loss, args, dtype_of(plain)) == []
+    counted = name in ("np.histogram2d", "np.histogramdd")  # whose weights NumPy adds in float64
+    assert report(loss, args, SINGLE if counted else dtype_of(plain)) == []
 
 
 OF_NUMBERS = [r for r in rules() if r.__module__.startswith("contad.ops.") and r.points]

@@ -32,7 +32,7 @@ def weighted_jvp(primals, tangents):
     return np.exp(x) * y, np.exp(x) * (y * x_dot + y_dot)
 
 
-@contad.scalar_rule
+@contad.scalar_rule(points=[(1.3,)])
 def cubed_anywhere(x):
     return x * x * x
 
