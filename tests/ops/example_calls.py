@@ -142,7 +142,7 @@ np.gradient(a, np.array([0.0, 0.7, 1.0]), axis=1) | a=A; np.trapezoid(a, x) | a=
 np.trapezoid(a * a, dx=0.3) | a=A; np.unwrap(3.0 * a, axis=0) * a | a=A; np.bincount([2, 0, 2], a) | a=V
 np.interp(x, [-1.0, 0.5, 1.6, 3.0], fp) | x=V, fp=W
 np.histogram: [np.histogram(a, [-1.0, 0.5, 1.0, 3.0])[0] * x for x in a] | a=V
-np.histogram_bin_edges(a, 3) * a[0] | a=V; np.histogram(a, 2, weights=a * a) | a=V
+np.histogram_bin_edges(a, 3) * a[0] | a=V; np.histogram(a, 2, weights=a * a)[0] | a=V
 np.histogram2d: [x * a[0] for x in np.histogram2d(a, b, 2, weights=a * b)] | a=V, b=D
 np.histogramdd(a, 2, weights=a[:, 0] * a[:, 1])[0] * a[0, 1] | a=B
 # numbers in a logarithmic or complex domain

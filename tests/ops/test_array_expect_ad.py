@@ -55,14 +55,14 @@ def test_scalar_rule_on_arrays(rule):
     expect_ad(f, *args, zero_gradient=all(zero))
 
 
-# infinities, multiple zeros
-OF_THEIR_OWN = ("np.linspace", "np.polyfit", "np.poly", "np.roots")
+# infinities, multiple zeros, edges that NumPy finds of floats only
+OF_THEIR_OWN = ("np.linspace", "np.polyfit", "np.poly", "np.roots", "np.histogram_bin_edges")
 
 
 @pytest.mark.parametrize(("name", "k"), sampled(CALLS, 4))
 def test_numpy_function(name, k):
     f, *args = EXAMPLES[name][k]
-    if name.startswith("np.linalg.") or name in OF_THEIR_OWN:
+    if name.startswith("np.linalg.") or name in OF_THEIR_OWN or (name, k) == ("np.histogram", 1):  # likewise
         check_orders(f, args)
     else:
         expect_ad(f, *args)
